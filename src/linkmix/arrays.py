@@ -1,0 +1,47 @@
+"""Names for the array types that the rooms hand to each other, and the sums in log space that they share."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Array = NDArray[Any]
+
+
+def log_sum_exp(values: Floats, axis: int = -1) -> Floats:
+    """Logarithm of the sum of exponentials along one axis.
+
+    An entry of minus infinity counts as zero; a slice with nothing else gives minus infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_sum_exp(np.array([[0.0, 0.0], [-800.0, -np.inf]])).tolist()
+    [0.6931471805599453, -800.0]
+    """
+    top = values.max(axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        total: Floats = np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis)
+    return total
+
+
+def leave_one_out(values: Floats) -> Floats:
+    """Log-sum-exp over all entries of the last axis but one, for each entry.
+
+    Built from running sums from both ends. The shorter ``log(exp(total) - exp(entry))`` cancels: for
+    ``(0, -800, -805)`` it gives minus infinity in the first place instead of -799.993.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> leave_one_out(np.array([0.0, -800.0, -805.0])).round(3).tolist()
+    [-799.993, 0.0, 0.0]
+    """
+    before = np.full_like(values, -np.inf)
+    after = np.full_like(values, -np.inf)
+    np.logaddexp.accumulate(values[..., :-1], axis=-1, out=before[..., 1:])
+    np.logaddexp.accumulate(values[..., :0:-1], axis=-1, out=after[..., -2::-1])
+    return np.asarray(np.logaddexp(before, after))

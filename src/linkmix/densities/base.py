@@ -1,0 +1,104 @@
+"""What a density must offer to the EM engine.
+
+A density describes ``C`` components at once: how likely each row is under each of them, which sums over weighted rows
+are enough to estimate them, and how parameters follow from those sums. It knows nothing of classes or links.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.random import RandomState
+
+from linkmix.arrays import Array, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sums over weighted rows. Statistics of two sets of rows add up to those of both."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+
+Parameters = TypeVar("Parameters")
+Sums = TypeVar("Sums", bound=Statistics)
+
+
+class Density(ABC, Generic[Parameters, Sums]):
+    """A family of distributions over rows; parameters go in and come back as values.
+
+    Attributes
+    ----------
+    allows_missing : bool
+        Whether rows may hold NaN, which then stands for a value that is not known and is integrated out.
+    """
+
+    allows_missing: bool = False
+
+    @abstractmethod
+    def log_density(self, parameters: Parameters, X: Array) -> Floats:
+        """Log-density of each row under each component, shape (n, C)."""
+
+    @abstractmethod
+    def statistics(self, parameters: Parameters, X: Array, weights: Floats) -> Sums:
+        """Sums of the rows weighted by ``weights`` (n, C), taken with the current parameters as pivot."""
+
+    @abstractmethod
+    def maximize(self, statistics: Sums, parameters: Parameters) -> Parameters:
+        """Parameters that maximise the expected log-density; ``parameters`` are those the sums were taken with."""
+
+    @abstractmethod
+    def start(self, X: Array, weights: Floats) -> Parameters:
+        """First parameters from rows that are assigned to components with ``weights`` (n, C)."""
+
+    @abstractmethod
+    def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> Parameters:
+        """Parameters from the arrays of a user, whose leading axes have ``shape``; a wrong shape is a ValueError."""
+
+    @abstractmethod
+    def attributes(self, parameters: Parameters, shape: tuple[int, ...]) -> dict[str, Array]:
+        """The arrays of ``given``, with the component axis unfolded to ``shape``."""
+
+    @abstractmethod
+    def sample(self, parameters: Parameters, component: int, n_samples: int, random: RandomState) -> Array:
+        """Draw rows from one component, shape (n_samples, d)."""
+
+    @abstractmethod
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        """Number of free parameters of all components together."""
+
+    def check(self, X: Array) -> None:
+        """Refuse rows that the density can not describe, with a ValueError that names column, value and remedy."""
+        return
+
+    def log_prior(self, parameters: Parameters) -> float:
+        """Logarithm of the prior of the parameters, for a density that has one. EM maximises J plus this."""
+        return 0.0
+
+    def take(self, parameters: Parameters, order: Ints) -> Parameters:
+        """Parameters of the components in another order. As it stands, for a dataclass of arrays (C, ...)."""
+        arrays = {f.name: getattr(parameters, f.name)[order] for f in fields(parameters)}  # type: ignore[arg-type]
+        return replace(parameters, **arrays)  # type: ignore[type-var]
+
+    def maximize_cautiously(self, statistics: Sums, parameters: Parameters) -> Parameters:
+        """A step that never lowers the expected log-density, used when `maximize` made the likelihood fall.
+
+        Only a density whose `maximize` is not an exact maximum, such as one that adds to a covariance, needs more
+        than this: to stay where it is.
+        """
+        return parameters
+
+
+def given_array(mapping: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Floats:
+    """One array of a start that the user gave, checked for its name, shape and values."""
+    if name not in mapping:
+        raise ValueError(f"init has no {name!r} (it has {sorted(mapping)}): add an array of shape {shape}")
+    array = np.array(mapping[name], dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"init[{name!r}] has shape {array.shape}, expected {shape}: reshape it")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"init[{name!r}] holds a value that is not finite: replace it by a number")
+    return array

@@ -1,0 +1,265 @@
+"""The forms a covariance can take, one object each: everything that depends on the form and nothing else.
+
+Arrays of ``C`` covariances have the shape (C, d, d), (d, d), (C, d) or (C,) for the full, tied, diagonal and spherical
+form. A *whitener* ``W`` has the shape of its covariance and satisfies ``W W' = covariance^-1``.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from linkmix.arrays import Array, Floats
+from linkmix.errors import DegenerateCluster
+
+
+class CovarianceForm(ABC):
+    """One form of covariance."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    @abstractmethod
+    def shape(self, components: tuple[int, ...], n_features: int) -> tuple[int, ...]:
+        """Shape of the covariances of components that are laid out as ``components``."""
+
+    @abstractmethod
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        """Number of free parameters."""
+
+    @abstractmethod
+    def of(self, array: Floats, component: int) -> Floats:
+        """The covariance, or whitener, of one component."""
+
+    @abstractmethod
+    def matrix(self, covariance: Floats, n_features: int) -> Floats:
+        """One covariance as a (d, d) matrix."""
+
+    @abstractmethod
+    def from_matrix(self, matrices: Floats) -> Floats:
+        """Matrices (C, d, d) of second moments in the shape of `moment`, stacked over components."""
+
+    @abstractmethod
+    def whiten(self, covariances: Floats) -> Floats:
+        """Whiteners of covariances; DegenerateCluster where one is not positive definite."""
+
+    @abstractmethod
+    def squared_distance(self, differences: Floats, whitener: Floats) -> Floats:
+        """Squared Mahalanobis length of each row."""
+
+    @abstractmethod
+    def half_log_precision(self, whiteners: Floats, n_features: int) -> Floats:
+        """Half the log-determinant of each precision."""
+
+    @abstractmethod
+    def trace(self, whiteners: Floats, covariances: Floats, n_features: int) -> Floats:
+        """Trace of precision times covariance, for each covariance."""
+
+    @abstractmethod
+    def moment(self, differences: Floats, weights: Floats) -> Floats:
+        """Weighted second moment of the rows, as much of it as the form needs."""
+
+    @abstractmethod
+    def covariance(self, second: Floats, first: Floats, weight: Floats) -> Floats:
+        """Covariances about the means, from stacked second and first moments about a pivot. Weights are positive."""
+
+    @abstractmethod
+    def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
+        """Covariances with ``reg_covar`` added to each variance."""
+
+    def support(self, weight: Floats) -> Floats:
+        """Weight behind each covariance."""
+        return weight
+
+    def pool(self, covariances: Floats, weight: Floats) -> Floats:
+        """Mean of the covariances by weight, repeated for each component."""
+        share = weight / weight.sum()
+        return np.broadcast_to(np.tensordot(share, covariances, axes=1), covariances.shape)
+
+    def select(self, choose: Array, new: Floats, old: Floats) -> Floats:
+        """``new`` where chosen, else ``old``; one choice per covariance."""
+        return np.where(np.reshape(choose, np.shape(choose) + (1,) * (new.ndim - np.ndim(choose))), new, old)
+
+
+def _whiten_matrix(covariance: Floats, which: str) -> Floats:
+    try:
+        lower = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        smallest = float(np.linalg.eigvalsh(covariance)[0])
+        raise DegenerateCluster(
+            f"the covariance of {which} is singular (smallest eigenvalue {smallest:.3g}): raise reg_covar, "
+            "ask for fewer clusters, or drop columns that are constant or repeat each other"
+        ) from None
+    inverse: Floats = solve_triangular(lower, np.eye(len(lower)), lower=True, check_finite=False)
+    return inverse.T
+
+
+class _Matrix(CovarianceForm):
+    """What full and tied covariance share."""
+
+    def matrix(self, covariance: Floats, n_features: int) -> Floats:
+        return covariance
+
+    def from_matrix(self, matrices: Floats) -> Floats:
+        return matrices
+
+    def squared_distance(self, differences: Floats, whitener: Floats) -> Floats:
+        white = differences @ whitener
+        return np.asarray(np.einsum("ij,ij->i", white, white))
+
+    def half_log_precision(self, whiteners: Floats, n_features: int) -> Floats:
+        return np.asarray(np.log(np.diagonal(whiteners, axis1=-2, axis2=-1)).sum(axis=-1))
+
+    def trace(self, whiteners: Floats, covariances: Floats, n_features: int) -> Floats:
+        return np.asarray(np.einsum("...ij,...ik,...kj->...", whiteners, covariances, whiteners))
+
+    def moment(self, differences: Floats, weights: Floats) -> Floats:
+        return np.asarray((differences * weights[:, None]).T @ differences)
+
+    def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
+        if reg_covar == 0:
+            return covariances
+        d = covariances.shape[-1]
+        # Rounding alone can make a large, flat covariance indefinite by this much, whatever reg_covar is.
+        rounding = 4 * d * np.finfo(np.float64).eps * np.diagonal(covariances, axis1=-2, axis2=-1).max(axis=-1)
+        return np.asarray(covariances + (reg_covar + rounding)[..., None, None] * np.eye(d))
+
+
+class Full(_Matrix):
+    """Each component has its own covariance matrix."""
+
+    name = "full"
+
+    def shape(self, components: tuple[int, ...], n_features: int) -> tuple[int, ...]:
+        return (*components, n_features, n_features)
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        return n_components * n_features * (n_features + 1) // 2
+
+    def of(self, array: Floats, component: int) -> Floats:
+        return np.asarray(array[component])
+
+    def whiten(self, covariances: Floats) -> Floats:
+        return np.stack([_whiten_matrix(matrix, f"component {c}") for c, matrix in enumerate(covariances)])
+
+    def covariance(self, second: Floats, first: Floats, weight: Floats) -> Floats:
+        shift = first / weight[:, None]
+        return np.asarray(second / weight[:, None, None] - shift[:, :, None] * shift[:, None, :])
+
+
+class Tied(_Matrix):
+    """All components share one covariance matrix."""
+
+    name = "tied"
+
+    def shape(self, components: tuple[int, ...], n_features: int) -> tuple[int, ...]:
+        return (n_features, n_features)
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        return n_features * (n_features + 1) // 2
+
+    def of(self, array: Floats, component: int) -> Floats:
+        return array
+
+    def whiten(self, covariances: Floats) -> Floats:
+        return _whiten_matrix(covariances, "all components (tied)")
+
+    def covariance(self, second: Floats, first: Floats, weight: Floats) -> Floats:
+        scatter = second.sum(axis=0) - (first / weight[:, None]).T @ first
+        return np.asarray(scatter / weight.sum())
+
+    def support(self, weight: Floats) -> Floats:
+        return np.asarray(weight.sum())
+
+    def pool(self, covariances: Floats, weight: Floats) -> Floats:
+        return covariances
+
+
+class _Variances(CovarianceForm):
+    """What diagonal and spherical covariance share."""
+
+    def of(self, array: Floats, component: int) -> Floats:
+        return np.asarray(array[component])
+
+    def whiten(self, covariances: Floats) -> Floats:
+        variances = covariances.reshape(len(covariances), -1)
+        if not np.all(variances > 0):
+            component = int(np.argmin(variances.min(axis=1)))
+            raise DegenerateCluster(
+                f"component {component} has a variance of {variances[component].min():.3g}: raise reg_covar, "
+                "ask for fewer clusters, or drop constant columns"
+            )
+        return np.asarray(1 / np.sqrt(covariances))
+
+    def squared_distance(self, differences: Floats, whitener: Floats) -> Floats:
+        white = differences * whitener
+        return np.asarray(np.einsum("ij,ij->i", white, white))
+
+    def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
+        return np.asarray(np.maximum(covariances, 0.0) + reg_covar)
+
+
+class Diagonal(_Variances):
+    """Each component has its own variance in each column."""
+
+    name = "diag"
+
+    def shape(self, components: tuple[int, ...], n_features: int) -> tuple[int, ...]:
+        return (*components, n_features)
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        return n_components * n_features
+
+    def matrix(self, covariance: Floats, n_features: int) -> Floats:
+        return np.diag(covariance)
+
+    def from_matrix(self, matrices: Floats) -> Floats:
+        return np.diagonal(matrices, axis1=-2, axis2=-1)
+
+    def half_log_precision(self, whiteners: Floats, n_features: int) -> Floats:
+        return np.asarray(np.log(whiteners).sum(axis=-1))
+
+    def trace(self, whiteners: Floats, covariances: Floats, n_features: int) -> Floats:
+        return np.asarray((whiteners**2 * covariances).sum(axis=-1))
+
+    def moment(self, differences: Floats, weights: Floats) -> Floats:
+        return np.asarray(weights @ differences**2)
+
+    def covariance(self, second: Floats, first: Floats, weight: Floats) -> Floats:
+        return np.asarray(second / weight[:, None] - (first / weight[:, None]) ** 2)
+
+
+class Spherical(_Variances):
+    """Each component has one variance for all columns."""
+
+    name = "spherical"
+
+    def shape(self, components: tuple[int, ...], n_features: int) -> tuple[int, ...]:
+        return components
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        return n_components
+
+    def matrix(self, covariance: Floats, n_features: int) -> Floats:
+        return np.asarray(covariance * np.eye(n_features))
+
+    def from_matrix(self, matrices: Floats) -> Floats:
+        return np.asarray(np.trace(matrices, axis1=-2, axis2=-1) / matrices.shape[-1])
+
+    def half_log_precision(self, whiteners: Floats, n_features: int) -> Floats:
+        return np.asarray(n_features * np.log(whiteners))
+
+    def trace(self, whiteners: Floats, covariances: Floats, n_features: int) -> Floats:
+        return np.asarray(n_features * whiteners**2 * covariances)
+
+    def moment(self, differences: Floats, weights: Floats) -> Floats:
+        return np.asarray((weights @ differences**2).mean())
+
+    def covariance(self, second: Floats, first: Floats, weight: Floats) -> Floats:
+        return np.asarray(second / weight - ((first / weight[:, None]) ** 2).mean(axis=1))
+
+
+FORMS: dict[str, CovarianceForm] = {form.name: form for form in (Full(), Tied(), Diagonal(), Spherical())}
+"""The forms by the names that scikit-learn uses for ``covariance_type``."""

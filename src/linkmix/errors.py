@@ -1,0 +1,80 @@
+"""What can be wrong with links and clusters. Every error about input is a ValueError."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Conflict", "DegenerateCluster", "InfeasibleLinks", "LinkConflict"]
+
+_ROWS_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A cannot-link between two rows that a chain of must-links holds together.
+
+    Attributes
+    ----------
+    cannot : tuple of two ints
+        The rows of the cannot-link.
+    chain : tuple of ints
+        The rows of a shortest chain of must-links between them, both ends included.
+
+    Examples
+    --------
+    >>> str(Conflict(cannot=(4, 9), chain=(4, 7, 9)))
+    'rows 4 and 9 must link (through 7) and cannot link: drop one of these 3 links'
+    """
+
+    cannot: tuple[int, int]
+    chain: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """Say which rows clash, through which others, and how to mend it."""
+        between = self.chain[1:-1]
+        through = ", ".join(map(str, between[:_ROWS_SHOWN]))
+        if len(between) > _ROWS_SHOWN:
+            through += f" and {len(between) - _ROWS_SHOWN} more"
+        a, b = self.cannot
+        must = f"must link (through {through})" if between else "must link"
+        # A chain of r rows has r - 1 must-links; with the cannot-link that makes r.
+        return f"rows {a} and {b} {must} and cannot link: drop one of these {len(self.chain)} links"
+
+
+class LinkConflict(ValueError):
+    """Two rows must link and cannot link.
+
+    Parameters
+    ----------
+    message : str
+        Which rows clash, and how to mend it.
+    conflicts : iterable of Conflict
+        The conflicts that the message names. ``Links.conflicts()`` gives all of them.
+    """
+
+    # The second argument has a default, so that the error can be pickled and cross a process border.
+    def __init__(self, message: str, conflicts: Iterable[Conflict] = ()) -> None:
+        super().__init__(message)
+        self.conflicts = tuple(conflicts)
+
+
+class InfeasibleLinks(ValueError):
+    """No labelling with this many classes meets all links, though no two of them clash.
+
+    Two classes and three rows that are pairwise apart are the smallest case.
+
+    Parameters
+    ----------
+    message : str
+        Which links can not be met, and how to mend it.
+    links : Links or None
+        The links that can not be met together.
+    """
+
+    def __init__(self, message: str, links: Any = None) -> None:
+        super().__init__(message)
+        self.links = links
+
+
+class DegenerateCluster(ValueError):
+    """A cluster lost its support, or its covariance is singular."""

@@ -1,0 +1,53 @@
+"""What a coupling must offer to the EM engine.
+
+A coupling says how the labels of linked points depend on each other. It sees the linked points only, and of them only
+the log-density of each class: it knows nothing of clusters, covariances or columns.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from linkmix.arrays import Floats
+from linkmix.links import Links
+
+
+@dataclass(frozen=True)
+class LinkExpectation:
+    """What the E-step says of the linked points.
+
+    Attributes
+    ----------
+    log_likelihood : float
+        The part of J that belongs to the links.
+    label_weights : ndarray of shape (n_linked, n_classes)
+        Sum of the label responsibilities of each linked point over all items that it is part of.
+    class_counts : ndarray of shape (n_classes,)
+        Expected number of labels of each class. A must-link has one label, though it has two points.
+    """
+
+    log_likelihood: float
+    label_weights: Floats
+    class_counts: Floats
+
+
+class BoundCoupling(ABC):
+    """A coupling together with the links of one data set, numbered within the linked points."""
+
+    @abstractmethod
+    def expect(self, class_log_density: Floats, class_weights: Floats) -> LinkExpectation:
+        """E-step of the linked points from ``log p(x | class)`` (n_linked, n_classes) and the class weights."""
+
+    @abstractmethod
+    def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
+        """M-step of the class weights, from the label counts of the free points and the last E-step.
+
+        The counts of the free points come divided by the weight of a link, which leaves the solution the same.
+        """
+
+
+class Coupling(ABC):
+    """A way in which links tie labels together."""
+
+    @abstractmethod
+    def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
+        """Prepare for links between ``n_linked`` points, numbered from 0; every point is in at least one link."""

@@ -1,0 +1,90 @@
+"""What every estimator checks at its door. An error gives the fact, the value and the remedy."""
+
+from collections.abc import Iterable
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import _check_sample_weight
+
+from linkmix.arrays import Floats, Ints
+from linkmix.errors import LinkConflict
+from linkmix.links import Links
+
+
+def check_number(name: str, value: object, kind: type, smallest: float) -> None:
+    """Refuse what is not a finite number of the kind, or is too small."""
+    if isinstance(value, bool) or not isinstance(value, kind) or not smallest <= value < np.inf:  # type: ignore[operator]
+        what = "a whole number" if kind is Integral else "a finite number"
+        raise ValueError(f"{name}={value!r} is not {what} of at least {smallest}: choose one that is")
+
+
+def check_choice(name: str, value: object, choices: Iterable[str], more: str = "") -> None:
+    """Refuse what is not one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}{more}")
+
+
+def as_links(links: Links | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> Links:
+    """Links from either way of giving them."""
+    if links is None:
+        return Links(must=() if must_link is None else must_link, cannot=() if cannot_link is None else cannot_link)
+    if not isinstance(links, Links):
+        raise ValueError(
+            f"links must be a linkmix.Links, got {type(links).__name__}: use Links(must=pairs, cannot=pairs)"
+        )
+    if must_link is not None or cannot_link is not None:
+        raise ValueError("got links and also must_link or cannot_link: put all of them into links")
+    return links
+
+
+def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | None = None) -> Links:
+    """Links between the rows of X, each pair once and free of contradictions.
+
+    ``rows`` are the numbers of the rows of X in the table that the links speak of; links to other rows are left out.
+    """
+    if rows is not None:
+        numbers = np.asarray(rows)
+        if numbers.shape != (n_rows,):
+            raise ValueError(f"rows has shape {numbers.shape} for {n_rows} points: give the number of each row of X")
+        links = links.restrict(numbers)
+    links.check_rows(n_rows)
+    links.check_consistent()
+    if n_classes == 1 and links.n_cannot:
+        raise ValueError(f"{links.n_cannot} cannot-links need at least two classes, got n_classes=1: raise n_classes")
+    return links.distinct()
+
+
+def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> Ints | None:
+    """Class numbers of the rows whose class is known, -1 for the others; None when y holds no -1.
+
+    scikit-learn hands true labels to clusterers, which leave them alone; only a y that marks some labels as unknown is
+    meant as knowledge.
+    """
+    if y is None:
+        return None
+    known = np.asarray(y)
+    if known.dtype.kind not in "iuf" or known.shape != (n_rows,) or not np.any(known == -1):
+        return None
+    values = known.astype(np.int64)
+    wrong = np.flatnonzero((values != known) | (values < -1) | (values >= n_classes))
+    if len(wrong):
+        raise ValueError(
+            f"y[{wrong[0]}] is {known[wrong[0]]}: known labels are class numbers from 0 to {n_classes - 1}, "
+            "and -1 for unknown"
+        )
+    try:
+        links.union(Links.from_labels(values)).check_consistent()
+    except LinkConflict as error:
+        raise LinkConflict(f"the links contradict the known labels, which link rows as well: {error}") from None
+    return values
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:
+    """Weights of the rows, or None."""
+    if sample_weight is None:
+        return None
+    weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.sum() > 0:
+        raise ValueError("sample_weight is zero for every point: give at least one point some weight")
+    return weights

@@ -23,6 +23,32 @@ class Statistics:
         return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
 
 
+class BadColumn(ValueError):
+    """A column holds a value that the density can not describe.
+
+    Parameters
+    ----------
+    column : int
+        Number of the column.
+    problem : str
+        The value and the remedy, to be read after the name of the column.
+
+    Examples
+    --------
+    >>> str(BadColumn(3, "holds 0.5 in row 7: round it"))
+    'column 3 holds 0.5 in row 7: round it'
+    """
+
+    # Column and problem stay apart, so that whoever knows the column by another number or name can say so.
+    def __init__(self, column: int, problem: str) -> None:
+        super().__init__(column, problem)
+        self.column = column
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"column {self.column} {self.problem}"
+
+
 Parameters = TypeVar("Parameters")
 Sums = TypeVar("Sums", bound=Statistics)
 
@@ -69,6 +95,10 @@ class Density(ABC, Generic[Parameters, Sums]):
     @abstractmethod
     def n_parameters(self, n_components: int, n_features: int) -> int:
         """Number of free parameters of all components together."""
+
+    def free_parameters(self, parameters: Parameters, n_components: int, n_features: int) -> int:
+        """Number of free parameters of a fit, for a density where it depends on the data, such as on their levels."""
+        return self.n_parameters(n_components, n_features)
 
     def check(self, X: Array) -> None:
         """Refuse rows that the density can not describe, with a ValueError that names column, value and remedy."""

@@ -9,14 +9,26 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from linkmix.arrays import Array, Floats
+from linkmix.arrays import Array, Floats, Ints
 from linkmix.errors import DegenerateCluster
 
 
 class CovarianceForm(ABC):
-    """One form of covariance."""
+    """One form of covariance.
+
+    Attributes
+    ----------
+    name : str
+        The name that scikit-learn gives it.
+    shared : bool
+        Whether all components have the same covariance.
+    independent : bool
+        Whether the columns are independent within a component.
+    """
 
     name: str
+    shared: bool = False
+    independent: bool = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -39,7 +51,7 @@ class CovarianceForm(ABC):
 
     @abstractmethod
     def from_matrix(self, matrices: Floats) -> Floats:
-        """Matrices (C, d, d) of second moments in the shape of `moment`, stacked over components."""
+        """Matrices (..., d, d) of second moments in the shape of `moment`."""
 
     @abstractmethod
     def whiten(self, covariances: Floats) -> Floats:
@@ -80,7 +92,27 @@ class CovarianceForm(ABC):
 
     def select(self, choose: Array, new: Floats, old: Floats) -> Floats:
         """``new`` where chosen, else ``old``; one choice per covariance."""
-        return np.where(np.reshape(choose, np.shape(choose) + (1,) * (new.ndim - np.ndim(choose))), new, old)
+        return np.where(per_covariance(choose, new), new, old)
+
+    def take(self, array: Floats, order: Ints) -> Floats:
+        """Covariances, or whiteners, of the components in another order."""
+        return np.asarray(array[order])
+
+    def better(self, new: Floats, old: Floats, target: Floats, n_features: int) -> Array:
+        """Whether new whiteners have an expected log-density at least that of the old ones, for each covariance.
+
+        The expectation is over rows with covariance ``target`` about the mean.
+        """
+
+        def expected(whiteners: Floats) -> Floats:
+            return self.half_log_precision(whiteners, n_features) - 0.5 * self.trace(whiteners, target, n_features)
+
+        return np.asarray(expected(new) >= expected(old))
+
+
+def per_covariance(values: Array, covariances: Floats) -> Array:
+    """One value per covariance, in a shape that multiplies or selects whole covariances."""
+    return np.reshape(values, np.shape(values) + (1,) * (covariances.ndim - np.ndim(values)))
 
 
 def _whiten_matrix(covariance: Floats, which: str) -> Floats:
@@ -119,12 +151,15 @@ class _Matrix(CovarianceForm):
         return np.asarray((differences * weights[:, None]).T @ differences)
 
     def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
-        if reg_covar == 0:
-            return covariances
-        d = covariances.shape[-1]
-        # Rounding alone can make a large, flat covariance indefinite by this much, whatever reg_covar is.
-        rounding = 4 * d * np.finfo(np.float64).eps * np.diagonal(covariances, axis1=-2, axis2=-1).max(axis=-1)
-        return np.asarray(covariances + (reg_covar + rounding)[..., None, None] * np.eye(d))
+        regular = np.asarray(covariances + reg_covar * np.eye(covariances.shape[-1]))
+        try:
+            np.linalg.cholesky(regular)
+        except np.linalg.LinAlgError:
+            if reg_covar > 0:  # rounding alone makes a large and flat covariance indefinite by about this much
+                d = covariances.shape[-1]
+                largest = np.diagonal(covariances, axis1=-2, axis2=-1).max(axis=-1)
+                regular += (4 * d * np.finfo(np.float64).eps * largest)[..., None, None] * np.eye(d)
+        return regular
 
 
 class Full(_Matrix):
@@ -153,6 +188,7 @@ class Tied(_Matrix):
     """All components share one covariance matrix."""
 
     name = "tied"
+    shared = True
 
     def shape(self, components: tuple[int, ...], n_features: int) -> tuple[int, ...]:
         return (n_features, n_features)
@@ -176,9 +212,14 @@ class Tied(_Matrix):
     def pool(self, covariances: Floats, weight: Floats) -> Floats:
         return covariances
 
+    def take(self, array: Floats, order: Ints) -> Floats:
+        return array
+
 
 class _Variances(CovarianceForm):
     """What diagonal and spherical covariance share."""
+
+    independent = True
 
     def of(self, array: Floats, component: int) -> Floats:
         return np.asarray(array[component])

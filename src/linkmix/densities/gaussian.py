@@ -2,32 +2,46 @@
 
 Sums are taken about the current means (the pivot), so that a small cluster far from the origin keeps its covariance:
 ``sum w (x - p)(x - p)'`` loses nothing to cancellation when ``p`` is close to the mean.
+
+With ``shrinkage`` each covariance has a prior of that many pseudo-observations with the covariance S0 that the groups
+of the start have in common:
+
+    log prior = -shrinkage / 2 * sum over components of (log |S| + tr(S^-1 S0))
+
+S0 is part of the parameters and stays as it is during a fit, so that EM climbs one and the same objective.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 
-from linkmix.arrays import Array, Floats
+from linkmix.arrays import Array, Floats, Ints
+from linkmix.checks import check_number
+from linkmix.densities import missing
 from linkmix.densities.base import Density, Statistics, given_array
-from linkmix.densities.covariance import CovarianceForm, Full
+from linkmix.densities.covariance import CovarianceForm, Full, per_covariance
+from linkmix.densities.missing import LOG_2_PI
 from linkmix.errors import DegenerateCluster
 
-LOG_2_PI = float(np.log(2 * np.pi))
 NO_SUPPORT = float(10 * np.finfo(np.float64).eps)
 """A component with less weight than this keeps its parameters: its mean would be a ratio of rounding errors."""
 
 
 @dataclass(frozen=True)
 class GaussianParameters:
-    """Means (C, d), covariances in the shape of their form, and the whiteners that make the log-density cheap."""
+    """Means (C, d), covariances in the shape of their form, and the whiteners that make the log-density cheap.
+
+    ``pooled`` is the one covariance that all others are shrunk to, where there is such a prior.
+    """
 
     means: Floats
     covariances: Floats
     whiteners: Floats
+    pooled: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -40,7 +54,7 @@ class GaussianSums(Statistics):
 
 
 class Gaussian(Density[GaussianParameters, GaussianSums]):
-    """Gaussian components.
+    """Gaussian components. NaN stands for a value that is not known and is integrated out.
 
     Parameters
     ----------
@@ -48,17 +62,46 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         Full, tied, diagonal or spherical covariance.
     reg_covar : float
         Added to the diagonal of every covariance.
+    shrinkage : float
+        Number of pseudo-observations that draw each covariance to the pooled covariance of the start; the number of
+        columns plus two is a good choice for small clusters. A tied covariance is the pooled one already and is left
+        as it is.
+
+    Examples
+    --------
+    Two groups of three points; the second one has a value that is not known.
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [5.0, 5.0], [5.0, np.nan], [7.0, 7.0]])
+    >>> groups = np.repeat(np.eye(2), 3, axis=0)
+    >>> density = Gaussian(shrinkage=4.0)
+    >>> parameters = density.start(X, groups)
+    >>> density.log_density(parameters, X).argmax(axis=1).tolist()
+    [0, 0, 0, 1, 1, 1]
     """
 
-    def __init__(self, form: CovarianceForm | None = None, reg_covar: float = 1e-6) -> None:
+    allows_missing = True
+
+    def __init__(self, form: CovarianceForm | None = None, reg_covar: float = 1e-6, shrinkage: float = 0.0) -> None:
+        check_number("reg_covar", reg_covar, Real, 0)
+        check_number("shrinkage", shrinkage, Real, 0)
         self.form = Full() if form is None else form
         self.reg_covar = reg_covar
+        self.shrinkage = shrinkage
 
     def __repr__(self) -> str:
-        return f"Gaussian({self.form!r}, reg_covar={self.reg_covar!r})"
+        shrinkage = f", shrinkage={self.shrinkage!r}" if self.shrinkage else ""
+        return f"Gaussian({self.form!r}, reg_covar={self.reg_covar!r}{shrinkage})"
+
+    @property
+    def _prior_weight(self) -> float:
+        """Pseudo-observations behind each covariance; a shared covariance has nothing to be shrunk to."""
+        return 0.0 if self.form.shared else float(self.shrinkage)
 
     def log_density(self, parameters: GaussianParameters, X: Array) -> Floats:
         """Log-density of each row under each component, shape (n, C)."""
+        if missing.has_missing(X):
+            return missing.log_density(self.form, parameters.means, parameters.whiteners, X)
         n, d = X.shape
         out = np.empty((n, len(parameters.means)))
         for c, mean in enumerate(parameters.means):
@@ -69,7 +112,10 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         return out
 
     def statistics(self, parameters: GaussianParameters, X: Array, weights: Floats) -> GaussianSums:
-        """Weight, first and second moment about the current means."""
+        """Weight, first and second moment about the current means; expected ones where values are missing."""
+        if missing.has_missing(X):
+            moments = missing.moments(self.form, parameters.means, parameters.whiteners, X, weights)
+            return GaussianSums(weights.sum(axis=0), *moments)
         first = np.empty_like(parameters.means)
         seconds = []
         for c, mean in enumerate(parameters.means):
@@ -80,61 +126,106 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def maximize(self, statistics: GaussianSums, parameters: GaussianParameters) -> GaussianParameters:
         """Weighted means and covariances, ``reg_covar`` added to the diagonal (paper, eq. mu and cov)."""
-        supported = self.form.support(statistics.weight) > NO_SUPPORT
-        candidate = self.form.regularise(self._scatter(statistics), self.reg_covar)
+        supported = (self.form.support(statistics.weight) > NO_SUPPORT) | (self._prior_weight > 0)
+        candidate = self.form.regularise(self._target(statistics, parameters.pooled), self.reg_covar)
         return self._with(
             self._means(statistics, parameters.means),
             self.form.select(supported, candidate, parameters.covariances),
+            parameters.pooled,
         )
 
     def maximize_cautiously(self, statistics: GaussianSums, parameters: GaussianParameters) -> GaussianParameters:
         """Means as in `maximize`; a covariance only where the regularised one is better than the one it replaces.
 
-        The mean is the exact maximum under any covariance, so no part of this step lowers the expected log-density.
+        The mean is the exact maximum under any covariance, so no part of this step lowers the expected log-density
+        plus the log-prior.
         """
         candidate = self.maximize(statistics, parameters)
-        scatter = self._scatter(statistics)
-        d = statistics.first.shape[1]
-
-        def expected(whiteners: Floats) -> Floats:
-            return self.form.half_log_precision(whiteners, d) - 0.5 * self.form.trace(whiteners, scatter, d)
-
-        better = expected(candidate.whiteners) >= expected(parameters.whiteners)
+        target = self._target(statistics, parameters.pooled)
+        better = self.form.better(candidate.whiteners, parameters.whiteners, target, statistics.first.shape[1])
         return GaussianParameters(
             candidate.means,
             self.form.select(better, candidate.covariances, parameters.covariances),
             self.form.select(better, candidate.whiteners, parameters.whiteners),
+            parameters.pooled,
+        )
+
+    def log_prior(self, parameters: GaussianParameters) -> float:
+        """Logarithm of the prior of the covariances, up to a constant; 0 without shrinkage."""
+        if not self._prior_weight:
+            return 0.0
+        d = parameters.means.shape[1]
+        pooled = np.broadcast_to(self._pooled(parameters.pooled), parameters.covariances.shape)
+        half_log_precision = self.form.half_log_precision(parameters.whiteners, d)
+        trace = self.form.trace(parameters.whiteners, pooled, d)
+        return self._prior_weight * float((half_log_precision - 0.5 * trace).sum())
+
+    def take(self, parameters: GaussianParameters, order: Ints) -> GaussianParameters:
+        """Parameters of the components in another order."""
+        return GaussianParameters(
+            parameters.means[order],
+            self.form.take(parameters.covariances, order),
+            self.form.take(parameters.whiteners, order),
+            parameters.pooled,
         )
 
     def start(self, X: Array, weights: Floats) -> GaussianParameters:
-        """Moments of each group of rows. A group too small for a covariance of its own borrows the pooled one."""
-        centre = X.mean(axis=0)
-        total = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
-        means = centre + weights.T @ (X - centre) / total[:, None]
-        sums = self.statistics(GaussianParameters(means, np.empty(0), np.empty(0)), X, weights)
+        """Moments of each group of rows. A group too small for a covariance of its own borrows the pooled one.
+
+        A missing value counts with the mean of its group and the variance that the groups have in common.
+        """
+        if missing.has_missing(X):
+            means, variances = missing.observed_moments(X, weights)
+            moments = missing.independent_moments(self.form, means, np.broadcast_to(variances, means.shape), X, weights)
+            sums = GaussianSums(weights.sum(axis=0), *moments)
+        else:
+            centre = X.mean(axis=0)
+            total = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
+            means = centre + weights.T @ (X - centre) / total[:, None]
+            sums = self.statistics(GaussianParameters(means, np.empty(0), np.empty(0)), X, weights)
         scatter = self._scatter(sums)
-        members = self.form.support(np.count_nonzero(weights, axis=0).astype(np.float64))
-        own = members > X.shape[1]
-        covariances = self.form.select(own, scatter, self.form.pool(scatter, sums.weight))
-        return self._with(self._means(sums, means), self.form.regularise(covariances, self.reg_covar))
+        own = self.form.support(sums.weight) > X.shape[1]  # fewer points than that have a singular covariance
+        pool = self.form.pool(scatter, sums.weight)
+        covariances = self.form.select(own, scatter, pool)
+        pooled = None
+        if self._prior_weight:
+            pooled = self.form.of(pool, 0).copy()
+            covariances = self._shrink(covariances, sums.weight, pooled)
+        return self._with(self._means(sums, means), self.form.regularise(covariances, self.reg_covar), pooled)
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> GaussianParameters:
-        """Means and covariances of a user."""
+        """Means and covariances of a user, and ``pooled_covariance``, which is their mean if it is not given."""
         n_components = int(np.prod(shape))
         means = given_array(mapping, "means", (*shape, n_features)).reshape(n_components, n_features)
         covariances = given_array(mapping, "covariances", self.form.shape(shape, n_features))
+        covariances = covariances.reshape(self.form.shape((n_components,), n_features))
         try:
-            return self._with(means, covariances.reshape(self.form.shape((n_components,), n_features)))
+            parameters = self._with(means, covariances)
         except DegenerateCluster as error:
             raise ValueError(f"init['covariances'] must be positive definite, but {error}") from None
+        if not self._prior_weight:
+            return parameters
+        if "pooled_covariance" not in mapping:
+            return replace(parameters, pooled=covariances.mean(axis=0))
+        pooled = given_array(mapping, "pooled_covariance", self.form.shape((), n_features))
+        smallest = float(np.linalg.eigvalsh(self.form.matrix(pooled, n_features))[0])
+        if smallest < 0:
+            raise ValueError(
+                f"init['pooled_covariance'] has a negative eigenvalue, {smallest:.3g}: give a covariance, or leave it "
+                "out for the mean of init['covariances']"
+            )
+        return replace(parameters, pooled=pooled)
 
     def attributes(self, parameters: GaussianParameters, shape: tuple[int, ...]) -> dict[str, Array]:
-        """Means and covariances with the components laid out as ``shape``."""
+        """Means and covariances with the components laid out as ``shape``; with shrinkage also what they shrink to."""
         d = parameters.means.shape[1]
-        return {
+        arrays: dict[str, Array] = {
             "means": parameters.means.reshape(*shape, d),
             "covariances": parameters.covariances.reshape(self.form.shape(shape, d)),
         }
+        if self._prior_weight:
+            arrays["pooled_covariance"] = self._pooled(parameters.pooled)
+        return arrays
 
     def sample(self, parameters: GaussianParameters, component: int, n_samples: int, random: RandomState) -> Array:
         """Draw rows from one component."""
@@ -147,8 +238,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         """Free parameters of means and covariances."""
         return n_components * n_features + self.form.n_parameters(n_components, n_features)
 
-    def _with(self, means: Floats, covariances: Floats) -> GaussianParameters:
-        return GaussianParameters(means, covariances, self.form.whiten(covariances))
+    def _with(self, means: Floats, covariances: Floats, pooled: Floats | None = None) -> GaussianParameters:
+        return GaussianParameters(means, covariances, self.form.whiten(covariances), pooled)
 
     def _means(self, sums: GaussianSums, pivots: Floats) -> Floats:
         supported = (sums.weight > NO_SUPPORT)[:, None]
@@ -158,3 +249,19 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
     def _scatter(self, sums: GaussianSums) -> Floats:
         """Covariances about the new means, before anything is added to them."""
         return self.form.covariance(sums.second, sums.first, np.maximum(sums.weight, NO_SUPPORT))
+
+    def _target(self, sums: GaussianSums, pooled: Floats | None) -> Floats:
+        """Covariances that maximise the expected log-density plus the log-prior."""
+        scatter = self._scatter(sums)
+        if not self._prior_weight:
+            return scatter
+        return self._shrink(scatter, np.where(sums.weight > NO_SUPPORT, sums.weight, 0.0), self._pooled(pooled))
+
+    def _shrink(self, covariances: Floats, weight: Floats, pooled: Floats) -> Floats:
+        share = per_covariance(weight / (weight + self._prior_weight), covariances)
+        return np.asarray(share * covariances + (1 - share) * pooled)
+
+    def _pooled(self, pooled: Floats | None) -> Floats:
+        if pooled is None:
+            raise ValueError(f"the parameters have no pooled covariance, which {self!r} needs: make them by its start")
+        return pooled

@@ -1,0 +1,185 @@
+"""Categories: columns of codes, independent given the component, with the prior that `discrete` describes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.sparse import csr_array
+from scipy.special import xlogy
+
+from linkmix.arrays import Array, Floats, Ints
+from linkmix.checks import check_number
+from linkmix.densities.base import BadColumn, Density, Statistics, given_array
+from linkmix.densities.discrete import DiscreteParameters, Smoothed, is_whole, refuse
+
+MOST_LEVELS = 10_000
+"""A code beyond this is taken for something that is no code, unless ``n_levels`` says otherwise."""
+
+
+@dataclass(frozen=True)
+class LevelSums(Statistics):
+    """Weight of the rows with each level, for each component and column."""
+
+    counts: Floats  # (C, d, L)
+
+
+class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
+    """Columns of codes 0, 1, 2, ... that name a level, such as those of scikit-learn's ``OrdinalEncoder``.
+
+    Parameters
+    ----------
+    smoothing : float
+        Number of pseudo-observations for each component and column, spread over the levels as in the column overall
+        (shares q). This is the Dirichlet prior with parameters ``1 + smoothing * q``.
+    n_levels : int, sequence of int or None
+        Number of levels, of all columns or of each. None takes as many as the rows of the start show. A code beyond is
+        refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0, 2], [0, 2], [1, 0], [1, np.nan]])
+    >>> density = Categorical()
+    >>> parameters = density.start(X, np.repeat(np.eye(2), 2, axis=0))
+    >>> parameters.values.shape  # components, columns, levels
+    (2, 2, 3)
+    >>> parameters.values[0].round(2).tolist()
+    [[0.83, 0.17, 0.0], [0.11, 0.04, 0.85]]
+    """
+
+    allows_missing = True
+
+    def __init__(self, smoothing: float = 1.0, n_levels: int | Sequence[int] | None = None) -> None:
+        super().__init__(smoothing)
+        for levels in [] if n_levels is None else np.ravel(np.asarray(n_levels, dtype=object)):
+            check_number("n_levels", levels, Integral, 1)
+        self.n_levels = n_levels
+
+    def __repr__(self) -> str:
+        levels = "" if self.n_levels is None else f", n_levels={self.n_levels!r}"
+        return f"Categorical(smoothing={self.smoothing!r}{levels})"
+
+    def log_density(self, parameters: DiscreteParameters, X: Array) -> Floats:
+        """Log-probability of the observed levels of each row under each component, shape (n, C)."""
+        C, d, n_codes = parameters.values.shape
+        table = np.zeros((d, n_codes + 1, C))  # the last code is that of a missing value, with probability one
+        known = parameters.pooled > 0
+        table[:, :-1][known] = np.log(np.moveaxis(parameters.values, 0, -1)[known])
+        return np.asarray(self._indicators(parameters, X) @ table.reshape(-1, C))
+
+    def statistics(self, parameters: DiscreteParameters, X: Array, weights: Floats) -> LevelSums:
+        """Weight of the rows with each level."""
+        d, n_codes = parameters.pooled.shape
+        counts = self._indicators(parameters, X).T @ weights  # (d * (L + 1), C)
+        return LevelSums(np.moveaxis(counts.reshape(d, n_codes + 1, -1)[:, :-1], -1, 0))
+
+    def maximize(self, statistics: LevelSums, parameters: DiscreteParameters) -> DiscreteParameters:
+        """Shares of the levels among rows and pseudo-observations together."""
+        counts = statistics.counts + self.smoothing * parameters.pooled
+        values = counts / counts.sum(axis=2, keepdims=True)
+        smallest = np.where(parameters.pooled > 0, np.finfo(np.float64).tiny, 0.0)
+        return DiscreteParameters(np.maximum(values, smallest), parameters.pooled)
+
+    def maximize_cautiously(self, statistics: LevelSums, parameters: DiscreteParameters) -> DiscreteParameters:
+        """The same, since `maximize` is exact."""
+        return self.maximize(statistics, parameters)
+
+    def log_prior(self, parameters: DiscreteParameters) -> float:
+        """Logarithm of the Dirichlet prior, up to a constant."""
+        return self.smoothing * float(xlogy(parameters.pooled, parameters.values).sum())
+
+    def start(self, X: Array, weights: Floats) -> DiscreteParameters:
+        """Shares of the levels in each group, smoothed."""
+        n_levels = self._levels(X.shape[1])
+        if n_levels is None:
+            n_levels = np.where(np.isnan(X), 0, X).max(axis=0).astype(np.int64) + 1
+        known = (np.arange(n_levels.max()) < n_levels[:, None]).astype(np.float64)  # (d, L)
+        sums = self.statistics(DiscreteParameters(np.empty(0), known), X, weights)
+        pooled = (sums.counts.sum(axis=0) + 0.5) * known
+        pooled /= pooled.sum(axis=1, keepdims=True)
+        return self.maximize(sums, DiscreteParameters(np.empty(0), pooled))
+
+    def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> DiscreteParameters:
+        """Probabilities of a user; a column with fewer levels than others has zeros after its last level."""
+        levels = np.shape(mapping.get("probabilities", ()))[-1:]
+        values = given_array(mapping, "probabilities", (*shape, n_features, *levels)).reshape(-1, n_features, *levels)
+        pooled = values.mean(axis=0)
+        if "pooled_probabilities" in mapping:
+            pooled = given_array(mapping, "pooled_probabilities", pooled.shape)
+        for name, array in (("probabilities", values), ("pooled_probabilities", pooled)):
+            if np.any(array < 0) or np.any((array > 0) != (values[0] > 0)):
+                raise ValueError(
+                    f"init[{name!r}] is 0 or less for a level that is possible elsewhere: use a small number instead"
+                )
+            if not np.allclose(array.sum(axis=-1), 1.0, rtol=0, atol=1e-6):
+                raise ValueError(f"init[{name!r}] must sum to one along its last axis: divide by the sum")
+        return DiscreteParameters(values, pooled)
+
+    def attributes(self, parameters: DiscreteParameters, shape: tuple[int, ...]) -> dict[str, Array]:
+        """Probabilities with the components laid out as ``shape``, and those of all rows together."""
+        values = parameters.values.reshape(*shape, *parameters.values.shape[1:])
+        return {"probabilities": values, "pooled_probabilities": parameters.pooled}
+
+    def check(self, X: Array) -> None:
+        """Refuse what is no code of a level."""
+        refuse(
+            X,
+            ~is_whole(X),
+            "where Categorical needs a code 0, 1, 2, ...: encode the levels, as OrdinalEncoder does, and use NaN for "
+            "values that are not known",
+        )
+        n_levels = self._levels(X.shape[1])
+        if n_levels is None:
+            remedy = f"a code for more than {MOST_LEVELS} levels: recode them as 0, 1, 2, ..., or pass n_levels"
+            refuse(X, X >= MOST_LEVELS, remedy)
+        else:
+            refuse(X, n_levels <= X, "which n_levels rules out: raise n_levels, or recode it")
+
+    def sample(self, parameters: DiscreteParameters, component: int, n_samples: int, random: RandomState) -> Array:
+        """Draw rows from one component."""
+        columns = [random.choice(len(p), size=n_samples, p=p / p.sum()) for p in parameters.values[component]]
+        return np.column_stack(columns).astype(np.float64)
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        """One less than the number of levels, for each component and column; known if ``n_levels`` is given."""
+        n_levels = self._levels(n_features)
+        if n_levels is None:
+            raise ValueError(
+                "the number of parameters depends on the levels of the data: pass n_levels, or ask free_parameters"
+            )
+        return n_components * int((n_levels - 1).sum())
+
+    def free_parameters(self, parameters: DiscreteParameters, n_components: int, n_features: int) -> int:
+        """One less than the number of levels, for each component and column."""
+        return n_components * int((parameters.pooled > 0).sum() - n_features)
+
+    def _levels(self, n_features: int) -> Ints | None:
+        if self.n_levels is None:
+            return None
+        if np.ndim(self.n_levels) and np.shape(self.n_levels) != (n_features,):
+            raise ValueError(
+                f"n_levels has {np.size(self.n_levels)} numbers for {n_features} columns: give one for each, or one "
+                "for all"
+            )
+        return np.broadcast_to(np.asarray(self.n_levels, dtype=np.int64), (n_features,))
+
+    def _indicators(self, parameters: DiscreteParameters, X: Array) -> csr_array:
+        """Sparse (n, d * (L + 1)) matrix with a one for the code of each column; L stands for a missing value.
+
+        Sums over rows and look-ups of log-probabilities are both one product with it.
+        """
+        (n, d), n_codes = X.shape, parameters.pooled.shape[1]
+        n_levels = np.count_nonzero(parameters.pooled, axis=1)
+        unseen = n_levels <= X  # False for NaN
+        if unseen.any():
+            row, column = np.argwhere(unseen)[0]
+            raise BadColumn(
+                int(column),
+                f"holds the code {X[row, column]:g}, but the start has seen only 0 to "
+                f"{n_levels[column] - 1}: pass n_levels to Categorical, or use NaN for a level that is not known",
+            )
+        codes = np.where(np.isnan(X), n_codes, X).astype(np.int64) + (n_codes + 1) * np.arange(d)
+        return csr_array((np.ones(n * d), codes.ravel(), np.arange(0, n * d + 1, d)), shape=(n, d * (n_codes + 1)))

@@ -1,0 +1,185 @@
+"""Gaussian rows of which some values are not known: NaN is integrated out.
+
+The log-density of a row is that of its observed columns, and its sums are expected sums: the conditional mean stands in
+for what is missing, and the conditional covariance of the missing columns adds to the second moment.
+
+All of that is one least-squares problem. Let W be the whitener of the component and x a row minus the mean, with zeros
+in the missing columns m. The conditional mean of the missing values is the f in their place that makes ``|x W|``
+smallest, and what is left is the distance of the observed columns. With ``QR`` the decomposition of the rows m of W,
+transposed:
+
+    f = -(x W) Q R'^-1,  distance = |x W - (x W) Q Q'|,  conditional covariance = R^-1 R'^-1,
+
+and the missing columns take ``log |det R|`` from the log-density. Q and R depend on the row only through its pattern of
+missing columns. Nothing is lost to cancellation, also where columns almost repeat each other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkmix.arrays import Array, Floats, Ints
+from linkmix.densities.base import BadColumn
+from linkmix.densities.covariance import CovarianceForm
+
+LOG_2_PI = float(np.log(2 * np.pi))
+STACK_NUMBERS = 2**17
+"""Numbers in one stack of matrices, so that it stays in cache; patterns beyond that wait for the next stack."""
+MANY_ROWS = 8
+"""With more rows to a pattern than this, one product per pattern beats a copy of its matrix for each row."""
+
+
+def has_missing(X: Array) -> bool:
+    """Whether any value is NaN."""
+    return bool(np.isnan(X).any())
+
+
+def log_density(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array) -> Floats:
+    """Log-density of the observed columns of each row under each component, shape (n, C)."""
+    (n, d), observed = X.shape, ~np.isnan(X)
+    out = np.empty((n, len(means)))
+    if form.independent:
+        variances = _variances(form, whiteners, means)
+        for c, mean in enumerate(means):
+            differences = np.where(observed, X - mean, 0.0)
+            out[:, c] = differences**2 @ (1 / variances[c]) + observed @ np.log(variances[c])
+    else:
+        half_log_precision = np.broadcast_to(form.half_log_precision(whiteners, d), (len(means),))
+        patterns = list(_patterns(observed))
+        for c, mean in enumerate(means):
+            whitener = form.of(whiteners, c)
+            white = np.where(observed, X - mean, 0.0) @ whitener
+            out[:, c] = np.einsum("ij,ij->i", white, white)
+            for some in patterns:
+                out[some.rows, c] = some.distances(white[some.rows], whitener)
+            out[:, c] -= 2 * half_log_precision[c]
+    out += LOG_2_PI * observed.sum(axis=1)[:, None]
+    out *= -0.5
+    out[~observed.any(axis=1)] = 0.0
+    return out
+
+
+def moments(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array, weights: Floats) -> tuple[Floats, Floats]:
+    """Expected first (C, d) and second (C, ...) moments about the means."""
+    if form.independent:
+        return independent_moments(form, means, _variances(form, whiteners, means), X, weights)
+    observed = ~np.isnan(X)
+    patterns = list(_patterns(observed))
+    first = np.empty_like(means)
+    seconds = []
+    for c, mean in enumerate(means):
+        whitener = form.of(whiteners, c)
+        differences = np.where(observed, X - mean, 0.0)
+        white = differences @ whitener
+        spread = np.zeros((X.shape[1], X.shape[1]))
+        for some in patterns:
+            columns, filling, conditional = some.regress(white[some.rows], whitener, weights[some.rows, c])
+            differences[some.rows[:, None], columns] = filling
+            spread += conditional
+        first[c] = weights[:, c] @ differences
+        seconds.append(form.moment(differences, weights[:, c]) + form.from_matrix(spread))
+    return first, np.stack(seconds)
+
+
+def independent_moments(
+    form: CovarianceForm, means: Floats, variances: Floats, X: Array, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Expected moments when columns are independent: a missing value has the mean and variance of its column."""
+    observed = ~np.isnan(X)
+    first = np.empty_like(means)
+    seconds = []
+    missing_weights = weights.T @ ~observed  # (C, d)
+    for c, mean in enumerate(means):
+        differences = np.where(observed, X - mean, 0.0)
+        first[c] = weights[:, c] @ differences
+        spread = form.from_matrix(np.diag(missing_weights[c] * variances[c]))
+        seconds.append(form.moment(differences, weights[:, c]) + spread)
+    return first, np.stack(seconds)
+
+
+def observed_moments(X: Array, weights: Floats) -> tuple[Floats, Floats]:
+    """Means of the observed values of each group (C, d), and the pooled variance of each column about them (d,).
+
+    A group that has no value in a column gets the mean of the column.
+    """
+    observed = ~np.isnan(X)
+    empty = np.flatnonzero(~observed.any(axis=0))
+    if len(empty):
+        raise BadColumn(int(empty[0]), "holds no value, only NaN: drop it")
+    centre = np.nanmean(X, axis=0)
+    counts = weights.T @ observed  # (C, d)
+    means = centre + weights.T @ np.where(observed, X - centre, 0.0) / np.where(counts > 0, counts, 1.0)
+    squares = np.zeros(X.shape[1])
+    for c, mean in enumerate(means):
+        squares += weights[:, c] @ np.where(observed, X - mean, 0.0) ** 2
+    total = counts.sum(axis=0)
+    return means, squares / np.where(total > 0, total, 1.0)
+
+
+@dataclass(frozen=True)
+class _Patterns:
+    """Rows that miss the same number of columns, sorted by which ones; never none."""
+
+    rows: Ints  # (n,)
+    missing: Ints  # (P, k), the columns that each pattern misses
+    bounds: Ints  # (P + 1,), rows bounds[p]:bounds[p + 1] have pattern p
+
+    def distances(self, white: Floats, whitener: Floats) -> Floats:
+        """Squared distance of the observed columns, plus twice the log-determinant that the missing ones take away."""
+        q, r = self._decompose(whitener)
+        white = white - self._multiply(self._multiply(white, q), q.transpose(0, 2, 1))
+        log_missing = np.log(np.abs(np.diagonal(r, axis1=1, axis2=2))).sum(axis=1)
+        return np.asarray(np.einsum("ij,ij->i", white, white) + np.repeat(2 * log_missing, np.diff(self.bounds)))
+
+    def regress(self, white: Floats, whitener: Floats, weights: Floats) -> tuple[Ints, Floats, Floats]:
+        """Missing columns of each row (n, k), their conditional means, and the sum of their covariances (d, d)."""
+        q, r = self._decompose(whitener)
+        inverse: Floats = np.asarray(np.linalg.inv(r), dtype=np.float64)
+        columns = np.repeat(self.missing, np.diff(self.bounds), axis=0)
+        filling = -self._multiply(self._multiply(white, q), inverse.transpose(0, 2, 1))
+        pattern_weights = np.add.reduceat(weights, self.bounds[:-1])
+        conditional = pattern_weights[:, None, None] * (inverse @ inverse.transpose(0, 2, 1))
+        d = len(whitener)
+        places = self.missing[:, :, None] * d + self.missing[:, None, :]
+        total = np.bincount(places.ravel(), conditional.ravel(), minlength=d * d).astype(np.float64)
+        return columns, filling, total.reshape(d, d)
+
+    def _decompose(self, whitener: Floats) -> tuple[Floats, Floats]:
+        q, r = np.linalg.qr(whitener[self.missing].transpose(0, 2, 1))  # (P, d, k), (P, k, k)
+        return q, r
+
+    def _multiply(self, rows: Floats, matrices: Floats) -> Floats:
+        """Each row times the matrix of its pattern."""
+        if len(rows) <= MANY_ROWS * len(matrices):
+            of_rows = np.repeat(matrices, np.diff(self.bounds), axis=0)
+            return np.asarray(np.matmul(rows[:, None, :], of_rows)[:, 0])
+        ends = self.bounds.tolist()
+        pieces = zip(matrices, ends[:-1], ends[1:], strict=True)
+        return np.concatenate([rows[first:last] @ matrix for matrix, first, last in pieces])
+
+
+def _patterns(observed: Array) -> Iterator[_Patterns]:
+    """All rows that miss something, by how much and what they miss, in stacks of limited size."""
+    d = observed.shape[1]
+    n_missing = d - observed.sum(axis=1)
+    incomplete = np.flatnonzero(n_missing)
+    packed = np.packbits(observed[incomplete], axis=1)
+    order = np.lexsort((*packed.T, n_missing[incomplete]))
+    rows, packed = incomplete[order], packed[order]
+    firsts = np.flatnonzero(np.append(True, (packed[1:] != packed[:-1]).any(axis=1)))
+    bounds = np.append(firsts, len(rows))  # of each pattern
+    counts = n_missing[rows[firsts]]
+    for count in np.unique(counts).tolist():
+        alike = np.flatnonzero(counts == count)
+        size = max(1, STACK_NUMBERS // (d * count))
+        for stack in np.split(alike, range(size, len(alike), size)):
+            low, high = bounds[stack[0]], bounds[stack[-1] + 1]
+            missing = np.nonzero(~observed[rows[bounds[stack]]])[1].reshape(-1, count)
+            yield _Patterns(rows[low:high], missing, np.append(bounds[stack], high) - low)
+
+
+def _variances(form: CovarianceForm, whiteners: Floats, means: Floats) -> Floats:
+    """Variances of the columns (C, d), for a form in which columns are independent."""
+    C, d = means.shape
+    return np.stack([np.diagonal(form.matrix(form.of(whiteners, c) ** -2, d)) for c in range(C)])

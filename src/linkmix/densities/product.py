@@ -1,0 +1,226 @@
+"""Columns of different kinds in one model: given the component, each group of columns has a density of its own."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+
+from linkmix.arrays import Array, Floats, Ints
+from linkmix.densities.base import BadColumn, Density, Statistics
+
+
+@dataclass(frozen=True)
+class ProductParameters:
+    """Parameters of each part, by its name."""
+
+    parts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ProductSums(Statistics):
+    """Sums of each part, by its name."""
+
+    parts: dict[str, Any]
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)({name: sums + other.parts[name] for name, sums in self.parts.items()})
+
+
+@dataclass(frozen=True)
+class _Part:
+    density: Density[Any, Any]
+    columns: tuple[int, ...]
+
+    @property
+    def where(self) -> slice | list[int]:
+        """The columns as an index; neighbours as a slice, which copies nothing."""
+        first, last = self.columns[0], self.columns[-1]
+        if self.columns == tuple(range(first, last + 1)):
+            return slice(first, last + 1)
+        return list(self.columns)
+
+
+class Product(Density[ProductParameters, ProductSums]):
+    """A density for each group of columns; the groups are independent given the component.
+
+    Missing values are allowed if all parts allow them.
+
+    Parameters
+    ----------
+    parts : mapping of str to (Density, sequence of int)
+        Name, density and column numbers of each part. Each column of the data belongs to exactly one part. The name
+        stands before the names of the part's attributes: ``counts`` and ``rates`` become ``counts_rates``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkmix.densities import Bernoulli, Gaussian, Poisson
+    >>> density = Product({"size": (Gaussian(), [0, 1]), "visits": (Poisson(), [3]), "member": (Bernoulli(), [2])})
+    >>> X = np.array([[1.5, 2.0, 1, 0], [1.0, 1.5, 1, 2], [9.0, 8.0, 0, 7], [8.0, 8.5, np.nan, 9]])
+    >>> parameters = density.start(X, np.repeat(np.eye(2), 2, axis=0))
+    >>> density.log_density(parameters, X).argmax(axis=1).tolist()
+    [0, 0, 1, 1]
+    >>> list(density.attributes(parameters, (2, 1)))[:3]
+    ['size_means', 'size_covariances', 'visits_rates']
+    """
+
+    def __init__(self, parts: Mapping[str, tuple[Density[Any, Any], Sequence[int]]]) -> None:
+        if not isinstance(parts, Mapping) or not parts:
+            raise ValueError(f"parts={parts!r} names no part: pass {{name: (density, columns)}}")
+        self.parts = parts
+        self._parts = {name: _as_part(name, part) for name, part in parts.items()}
+        owner: dict[int, str] = {}
+        for name, part in self._parts.items():
+            for column in part.columns:
+                if column in owner:
+                    where = f"twice in part {name!r}" if owner[column] == name else f"in {owner[column]!r} and {name!r}"
+                    raise ValueError(f"column {column} is {where}: name each column once")
+                owner[column] = name
+        self._columns = owner
+        self.allows_missing = all(part.density.allows_missing for part in self._parts.values())
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name!r}: ({part.density!r}, {list(part.columns)})" for name, part in self._parts.items())
+        return f"Product({{{parts}}})"
+
+    def log_density(self, parameters: ProductParameters, X: Array) -> Floats:
+        """Sum of the log-densities of the parts, shape (n, C)."""
+        total: Floats | None = None
+        for name, part in self._parts.items():
+            with _naming_columns(name, part):
+                log_density = part.density.log_density(parameters.parts[name], X[:, part.where])
+            total = log_density if total is None else total + log_density
+        assert total is not None
+        return total
+
+    def statistics(self, parameters: ProductParameters, X: Array, weights: Floats) -> ProductSums:
+        """Sums of each part."""
+        return ProductSums(
+            self._each(lambda name, part: part.density.statistics(parameters.parts[name], X[:, part.where], weights))
+        )
+
+    def maximize(self, statistics: ProductSums, parameters: ProductParameters) -> ProductParameters:
+        """The maximum of each part."""
+        return ProductParameters(
+            self._each(lambda name, part: part.density.maximize(statistics.parts[name], parameters.parts[name]))
+        )
+
+    def maximize_cautiously(self, statistics: ProductSums, parameters: ProductParameters) -> ProductParameters:
+        """The cautious step of each part."""
+        return ProductParameters(
+            self._each(
+                lambda name, part: part.density.maximize_cautiously(statistics.parts[name], parameters.parts[name])
+            )
+        )
+
+    def log_prior(self, parameters: ProductParameters) -> float:
+        """Sum of the log-priors of the parts."""
+        return sum(part.density.log_prior(parameters.parts[name]) for name, part in self._parts.items())
+
+    def start(self, X: Array, weights: Floats) -> ProductParameters:
+        """The start of each part."""
+        self._check_columns(X.shape[1])
+        return ProductParameters(self._each(lambda _, part: part.density.start(X[:, part.where], weights)))
+
+    def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> ProductParameters:
+        """Arrays of a user, each with the name of its part before its own."""
+        self._check_columns(n_features)
+
+        def of_part(name: str, part: _Part) -> Any:
+            own = {key.removeprefix(f"{name}_"): mapping[key] for key in mapping if key.startswith(f"{name}_")}
+            try:
+                return part.density.given(own, shape, len(part.columns))
+            except ValueError as error:
+                raise ValueError(f"part {name!r}, whose entries of init begin with '{name}_': {error}") from None
+
+        return ProductParameters(self._each(of_part))
+
+    def attributes(self, parameters: ProductParameters, shape: tuple[int, ...]) -> dict[str, Array]:
+        """The arrays of all parts, each with the name of its part before its own."""
+        return {
+            f"{name}_{key}": array
+            for name, part in self._parts.items()
+            for key, array in part.density.attributes(parameters.parts[name], shape).items()
+        }
+
+    def take(self, parameters: ProductParameters, order: Ints) -> ProductParameters:
+        """Parameters of the components in another order."""
+        return ProductParameters(self._each(lambda name, part: part.density.take(parameters.parts[name], order)))
+
+    def sample(self, parameters: ProductParameters, component: int, n_samples: int, random: RandomState) -> Array:
+        """Draw rows from one component, each column in its place."""
+        out = np.empty((n_samples, len(self._columns)))
+        for name, part in self._parts.items():
+            out[:, part.where] = part.density.sample(parameters.parts[name], component, n_samples, random)
+        return out
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        """Free parameters of all parts."""
+        return sum(part.density.n_parameters(n_components, len(part.columns)) for part in self._parts.values())
+
+    def free_parameters(self, parameters: ProductParameters, n_components: int, n_features: int) -> int:
+        """Free parameters of all parts in a fit."""
+        return sum(
+            part.density.free_parameters(parameters.parts[name], n_components, len(part.columns))
+            for name, part in self._parts.items()
+        )
+
+    def check(self, X: Array) -> None:
+        """Refuse columns that no part describes, and what a part refuses."""
+        self._check_columns(X.shape[1])
+        self._each(lambda _, part: part.density.check(X[:, part.where]))
+
+    def _each(self, function: Callable[[str, _Part], Any]) -> dict[str, Any]:
+        results = {}
+        for name, part in self._parts.items():
+            with _naming_columns(name, part):
+                results[name] = function(name, part)
+        return results
+
+    def _check_columns(self, n_features: int) -> None:
+        absent = sorted(column for column in self._columns if column >= n_features)
+        if absent:
+            raise ValueError(
+                f"part {self._columns[absent[0]]!r} names column {absent[0]}, but the data have {n_features} columns "
+                f"(0 to {n_features - 1}): count columns from 0"
+            )
+        unused = sorted(set(range(n_features)) - set(self._columns))
+        if unused:
+            raise ValueError(f"no part describes {_listed(unused)}: add them to a part, or drop them from the data")
+
+
+@contextmanager
+def _naming_columns(name: str, part: _Part) -> Iterator[None]:
+    """Let an error about a column name the part, and the column by its number in the whole table."""
+    try:
+        yield
+    except BadColumn as error:
+        raise BadColumn(part.columns[error.column], f"(part {name!r}) {error.problem}") from None
+
+
+def _as_part(name: str, part: tuple[Density[Any, Any], Iterable[int]]) -> _Part:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(
+            f"part {name!r} has no usable name: use letters, digits and underscores, as attributes need it"
+        )
+    try:
+        density, given = part
+        columns = tuple(given)
+    except TypeError:
+        raise ValueError(f"part {name!r} is {part!r}: pass (density, list of column numbers)") from None
+    if not isinstance(density, Density):
+        raise ValueError(f"part {name!r} has no density but {density!r}: pass an object such as Gaussian()")
+    for column in columns:
+        if isinstance(column, bool) or not isinstance(column, int | np.integer) or column < 0:
+            raise ValueError(f"part {name!r} has the column {column!r}: use column numbers from 0")
+    if not columns:
+        raise ValueError(f"part {name!r} has no columns: name some, or leave the part out")
+    return _Part(density, tuple(map(int, columns)))
+
+
+def _listed(columns: list[int], most: int = 8) -> str:
+    shown = ", ".join(map(str, columns[:most])) + (f" and {len(columns) - most} more" if len(columns) > most else "")
+    return f"column{'s' if len(columns) > 1 else ''} {shown}"

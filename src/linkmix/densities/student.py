@@ -1,0 +1,255 @@
+"""The multivariate Student-t density: a Gaussian whose outliers count less.
+
+A t-distributed row is Gaussian with covariance ``scale / u``, where u has a Gamma distribution with mean one. EM takes
+u for missing: given the row it has the mean ``(nu + d) / (nu + distance^2)``, with which the row is weighted. A point
+ten times as far away as the others counts almost a hundred times less.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.optimize import brentq
+from scipy.special import digamma, gammaln
+
+from linkmix.arrays import Array, Floats, Ints
+from linkmix.checks import check_number
+from linkmix.densities.base import Density, Statistics, given_array
+from linkmix.densities.covariance import CovarianceForm, Full, per_covariance
+from linkmix.densities.gaussian import NO_SUPPORT, Gaussian
+from linkmix.errors import DegenerateCluster
+
+LEAST_DEGREES, MOST_DEGREES = 0.5, 200.0
+"""Degrees of freedom are learned between these: below, a mean has no meaning left; above, the density is Gaussian."""
+FIRST_DEGREES = 10.0
+"""Where the learning starts."""
+
+
+@dataclass(frozen=True)
+class StudentParameters:
+    """Means (C, d), scales in the shape of their form, their whiteners, and degrees of freedom (C,)."""
+
+    means: Floats
+    scales: Floats
+    whiteners: Floats
+    degrees_of_freedom: Floats
+
+
+@dataclass(frozen=True)
+class StudentSums(Statistics):
+    """Sums over rows with weight w and expected u: of w, wu, w (log u - u), and moments weighted by wu."""
+
+    weight: Floats  # (C,)
+    scaled_weight: Floats  # (C,)
+    log_gap: Floats  # (C,)
+    first: Floats  # (C, d), about the current means
+    second: Floats  # (C, ...), about the current means
+
+
+class StudentT(Density[StudentParameters, StudentSums]):
+    """Student-t components, for data with outliers. Missing values are refused.
+
+    Parameters
+    ----------
+    form : CovarianceForm
+        Form of the scale matrices: full, tied, diagonal or spherical.
+    reg_covar : float
+        Added to the diagonal of every scale matrix.
+    degrees_of_freedom : float or None
+        The smaller, the heavier the tails. None learns them for each component, between 0.5 and 200.
+
+    Notes
+    -----
+    ``scales`` are not covariances: with nu degrees of freedom, more than two, the covariance is
+    ``scale * nu / (nu - 2)``.
+    The distance of all columns together decides how much a row counts, so columns are uncorrelated but not independent
+    under a diagonal scale.
+
+    Examples
+    --------
+    One point of eleven is far off. It moves the mean of a Gaussian by 9, and that of this density hardly at all.
+
+    >>> import numpy as np
+    >>> X = np.append(np.linspace(-1, 1, 10), 100.0)[:, None]
+    >>> density, weights = StudentT(degrees_of_freedom=4.0), np.ones((11, 1))
+    >>> parameters = density.start(X, weights)
+    >>> for _ in range(100):
+    ...     parameters = density.maximize(density.statistics(parameters, X, weights), parameters)
+    >>> bool(abs(parameters.means[0, 0]) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        form: CovarianceForm | None = None,
+        reg_covar: float = 1e-6,
+        degrees_of_freedom: float | None = 4.0,
+    ) -> None:
+        check_number("reg_covar", reg_covar, Real, 0)
+        if degrees_of_freedom is not None:
+            check_number("degrees_of_freedom", degrees_of_freedom, Real, 0)
+            if degrees_of_freedom == 0:
+                raise ValueError("degrees_of_freedom=0 is no distribution: choose a positive number such as 4")
+        self.form = Full() if form is None else form
+        self.reg_covar = reg_covar
+        self.degrees_of_freedom = degrees_of_freedom
+
+    def __repr__(self) -> str:
+        return f"StudentT({self.form!r}, reg_covar={self.reg_covar!r}, degrees_of_freedom={self.degrees_of_freedom!r})"
+
+    def log_density(self, parameters: StudentParameters, X: Array) -> Floats:
+        """Log-density of each row under each component, shape (n, C)."""
+        d = X.shape[1]
+        nu = parameters.degrees_of_freedom
+        height = gammaln((nu + d) / 2) - gammaln(nu / 2) - d / 2 * np.log(np.pi * nu)  # (C,)
+        height += self.form.half_log_precision(parameters.whiteners, d)
+        return np.asarray(height - (nu + d) / 2 * np.log1p(self._squared_distances(parameters, X) / nu))
+
+    def statistics(self, parameters: StudentParameters, X: Array, weights: Floats) -> StudentSums:
+        """Sums with each row weighted by its expected u, about the current means."""
+        nu = parameters.degrees_of_freedom
+        expected = (nu + X.shape[1]) / (nu + self._squared_distances(parameters, X))  # (n, C)
+        scaled = weights * expected
+        first = np.empty_like(parameters.means)
+        seconds = []
+        for c, mean in enumerate(parameters.means):
+            differences = X - mean
+            first[c] = scaled[:, c] @ differences
+            seconds.append(self.form.moment(differences, scaled[:, c]))
+        log_gap = (weights * (np.log(expected) - expected)).sum(axis=0)
+        return StudentSums(weights.sum(axis=0), scaled.sum(axis=0), log_gap, first, np.stack(seconds))
+
+    def maximize(self, statistics: StudentSums, parameters: StudentParameters) -> StudentParameters:
+        """Means and scales of the weighted rows, ``reg_covar`` added; degrees of freedom if they are learned."""
+        supported = self.form.support(statistics.weight) > NO_SUPPORT
+        candidate = self.form.regularise(self._scatter(statistics), self.reg_covar)
+        scales = self.form.select(supported, candidate, parameters.scales)
+        has_mean = (statistics.scaled_weight > NO_SUPPORT)[:, None]
+        shift = statistics.first / np.where(has_mean, statistics.scaled_weight[:, None], 1.0)
+        return StudentParameters(
+            np.where(has_mean, parameters.means + shift, parameters.means),
+            scales,
+            self.form.whiten(scales),
+            self._degrees(statistics, parameters),
+        )
+
+    def maximize_cautiously(self, statistics: StudentSums, parameters: StudentParameters) -> StudentParameters:
+        """As `maximize`, but a scale only where the regularised one is better than the one it replaces.
+
+        The mean is the exact maximum under any scale, and the degrees of freedom do not depend on either.
+        """
+        candidate = self.maximize(statistics, parameters)
+        target = self._scatter(statistics)
+        better = self.form.better(candidate.whiteners, parameters.whiteners, target, statistics.first.shape[1])
+        return StudentParameters(
+            candidate.means,
+            self.form.select(better, candidate.scales, parameters.scales),
+            self.form.select(better, candidate.whiteners, parameters.whiteners),
+            candidate.degrees_of_freedom,
+        )
+
+    def start(self, X: Array, weights: Floats) -> StudentParameters:
+        """Moments of each group of rows, as for the Gaussian."""
+        moments = Gaussian(self.form, self.reg_covar).start(X, weights)
+        return StudentParameters(
+            moments.means, moments.covariances, moments.whiteners, self._first_degrees(len(moments.means))
+        )
+
+    def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> StudentParameters:
+        """Means and scales of a user, and degrees of freedom if they are learned; these may be left out."""
+        n_components = int(np.prod(shape))
+        means = given_array(mapping, "means", (*shape, n_features)).reshape(n_components, n_features)
+        scales = given_array(mapping, "scales", self.form.shape(shape, n_features))
+        scales = scales.reshape(self.form.shape((n_components,), n_features))
+        try:
+            whiteners = self.form.whiten(scales)
+        except DegenerateCluster as error:
+            raise ValueError(f"init['scales'] must be positive definite, but {error}") from None
+        degrees = self._first_degrees(n_components)
+        if self.degrees_of_freedom is None and "degrees_of_freedom" in mapping:
+            degrees = given_array(mapping, "degrees_of_freedom", shape).reshape(n_components)
+            outside = (degrees < LEAST_DEGREES) | (degrees > MOST_DEGREES)
+            if outside.any():
+                raise ValueError(
+                    f"init['degrees_of_freedom'] holds {degrees[outside][0]:g}: choose numbers from {LEAST_DEGREES:g} "
+                    f"to {MOST_DEGREES:g}"
+                )
+        return StudentParameters(means, scales, whiteners, degrees)
+
+    def attributes(self, parameters: StudentParameters, shape: tuple[int, ...]) -> dict[str, Array]:
+        """Means, scales and learned degrees of freedom, with the components laid out as ``shape``."""
+        d = parameters.means.shape[1]
+        arrays: dict[str, Array] = {
+            "means": parameters.means.reshape(*shape, d),
+            "scales": parameters.scales.reshape(self.form.shape(shape, d)),
+        }
+        if self.degrees_of_freedom is None:
+            arrays["degrees_of_freedom"] = parameters.degrees_of_freedom.reshape(shape)
+        return arrays
+
+    def take(self, parameters: StudentParameters, order: Ints) -> StudentParameters:
+        """Parameters of the components in another order."""
+        return StudentParameters(
+            parameters.means[order],
+            self.form.take(parameters.scales, order),
+            self.form.take(parameters.whiteners, order),
+            parameters.degrees_of_freedom[order],
+        )
+
+    def sample(self, parameters: StudentParameters, component: int, n_samples: int, random: RandomState) -> Array:
+        """Draw rows from one component."""
+        d = parameters.means.shape[1]
+        nu = parameters.degrees_of_freedom[component]
+        root = np.linalg.cholesky(self.form.matrix(self.form.of(parameters.scales, component), d))
+        noise = random.standard_normal((n_samples, d)) @ root.T
+        u = random.chisquare(nu, n_samples) / nu
+        return np.asarray(parameters.means[component] + noise / np.sqrt(u)[:, None])
+
+    def n_parameters(self, n_components: int, n_features: int) -> int:
+        """Free parameters of means and scales, and of degrees of freedom if they are learned."""
+        degrees = n_components if self.degrees_of_freedom is None else 0
+        return n_components * n_features + self.form.n_parameters(n_components, n_features) + degrees
+
+    def _squared_distances(self, parameters: StudentParameters, X: Array) -> Floats:
+        out = np.empty((len(X), len(parameters.means)))
+        for c, mean in enumerate(parameters.means):
+            out[:, c] = self.form.squared_distance(X - mean, self.form.of(parameters.whiteners, c))
+        return out
+
+    def _scatter(self, sums: StudentSums) -> Floats:
+        """Scales about the new means, before anything is added to them: sums weighted by wu, divided by those of w."""
+        scaled_weight = np.maximum(sums.scaled_weight, NO_SUPPORT)
+        covariance = self.form.covariance(sums.second, sums.first, scaled_weight)
+        weight = np.maximum(self.form.support(sums.weight), NO_SUPPORT)
+        return np.asarray(covariance * per_covariance(self.form.support(scaled_weight) / weight, covariance))
+
+    def _first_degrees(self, n_components: int) -> Floats:
+        return np.full(n_components, FIRST_DEGREES if self.degrees_of_freedom is None else self.degrees_of_freedom)
+
+    def _degrees(self, sums: StudentSums, parameters: StudentParameters) -> Floats:
+        """Degrees of freedom that maximise the expected log-density of u, each within its limits."""
+        old = parameters.degrees_of_freedom
+        if self.degrees_of_freedom is not None:
+            return old
+        half = (old + sums.first.shape[1]) / 2
+        supported = sums.weight > NO_SUPPORT
+        # E[log u - u], since E[log u] = log E[u] + digamma(half) - log(half) for the Gamma posterior of u.
+        gap = sums.log_gap / np.where(supported, sums.weight, 1.0) + digamma(half) - np.log(half)
+        found = [_degrees_with_gap(value) if has else nu for value, has, nu in zip(gap, supported, old, strict=True)]
+        return np.array(found, dtype=np.float64)
+
+
+def _degrees_with_gap(gap: float) -> float:
+    """Root of ``log(nu / 2) - digamma(nu / 2) + 1 + gap``, which falls as nu grows: there is one maximum."""
+
+    def slope(nu: float) -> float:
+        return float(np.log(nu / 2) - digamma(nu / 2) + 1 + gap)
+
+    if slope(LEAST_DEGREES) <= 0:
+        return LEAST_DEGREES
+    if slope(MOST_DEGREES) >= 0:
+        return MOST_DEGREES
+    return float(brentq(slope, LEAST_DEGREES, MOST_DEGREES, xtol=1e-10))

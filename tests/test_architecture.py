@@ -21,6 +21,7 @@ LAYERS = [
     {"auto"},
     {"mixture", "rivals"},
     {"distributed", "queries", "metrics", "tables", "model_file"},
+    {"fitting"},
     {"em", "starts"},
     {"densities", "couplings", "class_weights"},
     {"checks"},

@@ -28,6 +28,14 @@ def log_sum_exp(values: Floats, axis: int = -1) -> Floats:
     return total
 
 
+def shares(values: Floats, axis: int = -1) -> Floats:
+    """Exponentials divided by their sum, which is one to the last digit also where the values are huge."""
+    top = values.max(axis=axis, keepdims=True)
+    weights = np.exp(values - np.where(np.isfinite(top), top, 0.0))
+    total = weights.sum(axis=axis, keepdims=True)
+    return np.asarray(weights / np.where(total > 0, total, 1.0))
+
+
 def leave_one_out(values: Floats) -> Floats:
     """Log-sum-exp over all entries of the last axis but one, for each entry.
 

@@ -47,6 +47,8 @@ def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | Non
         numbers = np.asarray(rows)
         if numbers.shape != (n_rows,):
             raise ValueError(f"rows has shape {numbers.shape} for {n_rows} points: give the number of each row of X")
+        if numbers.dtype.kind == "b":
+            raise ValueError("rows holds bool, a mask: give the number of each row of X")
         links = links.restrict(numbers)
     links.check_rows(n_rows)
     links.check_consistent()

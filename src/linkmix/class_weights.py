@@ -120,7 +120,8 @@ def _newton(c: Floats, n_cannot: float, start: Floats | None) -> Floats:
             trial = theta + size * step
             trial = np.maximum(trial - log_sum_exp(trial), lowest)
             trial_value = objective(trial)
-            if trial_value <= value + 1e-4 * size * min(slope, 0.0):
+            # Close to the minimum the objective is flat to rounding, while Newton's step still gains digits.
+            if trial_value <= value + 1e-4 * size * min(slope, 0.0) + 1e-13 * (abs(value) + c.sum()):
                 break
             size /= 2
         else:

@@ -5,17 +5,17 @@ linked points are few and stay together, since the coupling needs all of them at
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from linkmix.arrays import Array, Floats, log_sum_exp
+from linkmix.arrays import Array, Floats, Ints, log_sum_exp, shares
 from linkmix.couplings.base import BoundCoupling, LinkExpectation
 from linkmix.densities.base import Density, Statistics
 
 ROUNDING = 1e-9
-"""A fall of J by less than this share of it is rounding."""
+"""A fall of the objective by less than this share of it is rounding."""
 BLOCK_NUMBERS = 2**18
 """Numbers in one block of free points: two megabytes, so that a block stays in cache."""
 SMALLEST_CLUSTER_WEIGHT = 1e-300
@@ -23,11 +23,26 @@ SMALLEST_CLUSTER_WEIGHT = 1e-300
 
 @dataclass(frozen=True)
 class Parameters:
-    """Class weights (M,), cluster weights (M, K), and the parameters of the M * K components of the density."""
+    """All that EM estimates.
+
+    Attributes
+    ----------
+    class_weights : ndarray of shape (M,)
+    cluster_weights : ndarray of shape (M, K), or (M, M * K)
+        Each class has K components of its own, or each class mixes the whole pool of components.
+    components : object
+        Parameters of the M * K components of the density.
+    reliability : ndarray of shape (n_annotators,)
+        How often the links of each annotator are right, where the coupling learns that.
+    shared_clusters : bool
+        Whether all classes mix one pool of components.
+    """
 
     class_weights: Floats
     cluster_weights: Floats
     components: Any
+    reliability: Floats = field(default_factory=lambda: np.empty(0))
+    shared_clusters: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,10 +56,18 @@ class Model:
 
 @dataclass(frozen=True)
 class Data:
-    """Rows that count on their own, and rows that are in links, in the order the coupling knows them by."""
+    """Rows that count on their own, and rows that are in links, in the order the coupling knows them by.
+
+    Weights say how often a row counts; known labels are class numbers, -1 where the label is not known. A linked row
+    of weight w counts as w copies that share its label.
+    """
 
     free: Array
     linked: Array
+    free_weights: Floats | None = None
+    linked_weights: Floats | None = None
+    free_known: Ints | None = None
+    linked_known: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -53,66 +76,82 @@ class Expectation:
 
     log_likelihood: float
     statistics: Statistics
-    cluster_counts: Floats  # (M, K)
+    cluster_counts: Floats  # the shape of the cluster weights
     free_class_counts: Floats  # (M,)
     links: LinkExpectation
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The end of a fit. The trace holds J of the start and after each M-step."""
+    """The end of a fit.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    log_likelihood : float
+        J of the parameters.
+    trace : ndarray
+        What EM climbs, J plus the logarithm of the priors if there are any: of the start and after each M-step.
+    converged : bool
+    """
 
     parameters: Parameters
+    log_likelihood: float
     trace: Floats
     converged: bool
 
-    @property
-    def log_likelihood(self) -> float:
-        """J of the parameters."""
-        return float(self.trace[-1])
-
 
 def cluster_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array) -> Floats:
-    """Log of cluster weight times density, ``log pi_mk + log p(x | m, k)``, shape (n, M, K)."""
+    """Log of cluster weight times density, ``log pi_mk + log p(x | m, k)``, shape (n, M, K), or (n, M, M * K)."""
     log_density = density.log_density(parameters.components, X)
-    return log_density.reshape(len(X), *parameters.cluster_weights.shape) + np.log(parameters.cluster_weights)
+    log_weights = np.log(parameters.cluster_weights)
+    if parameters.shared_clusters:
+        return log_density[:, None, :] + log_weights
+    return log_density.reshape(len(X), *log_weights.shape) + log_weights
 
 
 def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array) -> Floats:
     """Log of class weight times density, ``log a_m + log p(x | m)``, shape (n, M)."""
-    blocks = _blocks(X, parameters.cluster_weights.size)
-    return np.concatenate([log_sum_exp(cluster_log_joint(density, parameters, block)) for block in blocks]) + np.log(
-        parameters.class_weights
-    )
+    blocks = [
+        log_sum_exp(cluster_log_joint(density, parameters, block)) for block in _blocks(X, parameters.cluster_weights)
+    ]
+    return np.concatenate(blocks) + np.log(parameters.class_weights)
+
+
+def label_log_density(class_log_density: Floats, data: Data) -> Floats:
+    """What the coupling sees of the linked rows: their log-density in each class, weights and known labels applied."""
+    if data.linked_weights is not None:
+        class_log_density = class_log_density * data.linked_weights[:, None]
+    return _known(class_log_density, data.linked_known)
 
 
 def expect(model: Model, data: Data, parameters: Parameters) -> Expectation:
     """E-step over all points."""
-    log_class_weights = np.log(parameters.class_weights)
-    n_classes = len(log_class_weights)
-
-    def sums(X: Array, within: Floats, log_class: Floats, labels: Floats) -> tuple[Statistics, Floats]:
-        """Statistics and cluster counts of rows with given label weights (n, M)."""
-        weights = np.exp(within - log_class[:, :, None]) * labels[:, :, None]  # (n, M, K)
-        flat = weights.reshape(len(X), parameters.cluster_weights.size)
-        return model.density.statistics(parameters.components, X, flat), weights.sum(axis=0)
-
     within = cluster_log_joint(model.density, parameters, data.linked)
     log_class = log_sum_exp(within)  # (n_linked, M)
-    links = model.coupling.expect(log_class, parameters.class_weights)
-    statistics, cluster_counts = sums(
-        data.linked, within, log_class, model.link_weight * links.label_weights
-    )
+    links = model.coupling.expect(label_log_density(log_class, data), parameters.class_weights, parameters.reliability)
+    labels = model.link_weight * links.label_weights
+    if data.linked_weights is not None:
+        labels = labels * data.linked_weights[:, None]
+    statistics, cluster_counts = _sums(model, parameters, data.linked, within, labels)
 
     log_likelihood = model.link_weight * links.log_likelihood
-    free_class_counts = np.zeros(n_classes)
-    for X in _blocks(data.free, parameters.cluster_weights.size):
+    free_class_counts = np.zeros(len(parameters.class_weights))
+    log_class_weights = np.log(parameters.class_weights)
+    first = 0
+    for X in _blocks(data.free, parameters.cluster_weights):
+        rows = slice(first, first + len(X))
+        first += len(X)
         within = cluster_log_joint(model.density, parameters, X)
         log_class = log_sum_exp(within)
-        log_joint = log_class + log_class_weights  # (n, M)
+        known = None if data.free_known is None else data.free_known[rows]
+        log_joint = _known(log_class + log_class_weights, known)  # (n, M)
         log_row = log_sum_exp(log_joint)
-        labels = np.exp(log_joint - log_row[:, None])
-        block_statistics, block_counts = sums(X, within, log_class, labels)
+        labels = shares(log_joint)
+        if data.free_weights is not None:
+            log_row = log_row * data.free_weights[rows]
+            labels *= data.free_weights[rows, None]
+        block_statistics, block_counts = _sums(model, parameters, X, within, labels)
         log_likelihood += float(log_row.sum())
         statistics = statistics + block_statistics
         cluster_counts = cluster_counts + block_counts
@@ -133,33 +172,79 @@ def maximise(model: Model, expectation: Expectation, parameters: Parameters, *, 
         model.coupling.class_weights(free_counts, expectation.links, parameters.class_weights),
         cluster_weights,
         step(expectation.statistics, parameters.components),
+        model.coupling.reliability(expectation.links, parameters.reliability),
+        parameters.shared_clusters,
+    )
+
+
+def log_prior(model: Model, parameters: Parameters) -> float:
+    """Logarithm of the priors of the parameters; zero unless the density or the coupling has one."""
+    return model.density.log_prior(parameters.components) + model.link_weight * model.coupling.log_prior(
+        parameters.reliability
     )
 
 
 def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: int) -> Fit:
-    """Repeat both steps until J gains less than ``tol`` of itself, or ``max_iter`` times.
+    """Repeat both steps until the objective gains less than ``tol`` of itself, or ``max_iter`` times.
 
     With ``tol=0`` exactly ``max_iter`` M-steps are made. The last thing done is always an E-step.
     """
     parameters, expectation = start, expect(model, data, start)
-    trace = [expectation.log_likelihood]
+    trace = [expectation.log_likelihood + log_prior(model, start)]
     converged = False
     for _ in range(max_iter):
         candidate = maximise(model, expectation, parameters)
         after = expect(model, data, candidate)
-        if after.log_likelihood < trace[-1] - ROUNDING * abs(trace[-1]):
+        objective = after.log_likelihood + log_prior(model, candidate)
+        if objective < trace[-1] - ROUNDING * abs(trace[-1]):
             candidate = maximise(model, expectation, parameters, cautiously=True)
             after = expect(model, data, candidate)
+            objective = after.log_likelihood + log_prior(model, candidate)
+            if objective < trace[-1] - ROUNDING * abs(trace[-1]):  # beyond what can be computed: stay
+                candidate, after, objective = parameters, expectation, trace[-1]
         parameters, expectation = candidate, after
-        trace.append(after.log_likelihood)
+        trace.append(objective)
         if tol > 0 and abs(trace[-1] - trace[-2]) <= tol * abs(trace[-1]):
             converged = True
             break
-    return Fit(parameters, np.array(trace), converged)
+    return Fit(parameters, expectation.log_likelihood, np.array(trace), converged)
 
 
-def _blocks(X: Array, n_components: int) -> Iterator[Array]:
+def _sums(model: Model, parameters: Parameters, X: Array, within: Floats, labels: Floats) -> tuple[Statistics, Floats]:
+    """Statistics and cluster counts of rows whose label weights (n, M) are known."""
+    weights = shares(within) * labels[:, :, None]  # (n, M, K)
+    if parameters.shared_clusters:
+        per_component = weights.sum(axis=1)
+    else:
+        per_component = weights.reshape(len(X), parameters.cluster_weights.size)
+    return model.density.statistics(parameters.components, X, per_component), weights.sum(axis=0)
+
+
+def _known(log_joint: Floats, known: Ints | None) -> Floats:
+    """Leave only the known class where a label is known."""
+    if known is None:
+        return log_joint
+    classes = np.arange(log_joint.shape[1])
+    return np.where((known[:, None] < 0) | (known[:, None] == classes), log_joint, -np.inf)
+
+
+def _blocks(X: Array, cluster_weights: Floats) -> Iterator[Array]:
     """Slices of rows, small enough that what is computed for one of them stays in cache."""
-    size = max(1, BLOCK_NUMBERS // (X.shape[1] + n_components))
+    size = max(1, BLOCK_NUMBERS // (X.shape[1] + cluster_weights.size))
     for first in range(0, len(X), size):
         yield X[first : first + size]
+
+
+def renumber(density: Density[Any, Any], parameters: Parameters, place: Ints) -> Parameters:
+    """The same mixture with other class numbers: class m becomes class ``place[m]``."""
+    order = np.argsort(place)
+    components = parameters.components
+    if not parameters.shared_clusters:
+        per_class = parameters.cluster_weights.shape[1]
+        components = density.take(components, (order[:, None] * per_class + np.arange(per_class)).ravel())
+    return replace(
+        parameters,
+        class_weights=parameters.class_weights[order],
+        cluster_weights=parameters.cluster_weights[order],
+        components=components,
+    )

@@ -5,7 +5,10 @@ the log-density of each class: it knows nothing of clusters, covariances or colu
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
+
+import numpy as np
 
 from linkmix.arrays import Floats
 from linkmix.links import Links
@@ -30,11 +33,17 @@ class LinkExpectation:
     class_counts: Floats
 
 
+NO_RELIABILITY: Floats = np.empty(0)
+"""What a coupling without annotators to judge goes by."""
+
+
 class BoundCoupling(ABC):
     """A coupling together with the links of one data set, numbered within the linked points."""
 
     @abstractmethod
-    def expect(self, class_log_density: Floats, class_weights: Floats) -> LinkExpectation:
+    def expect(
+        self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
+    ) -> LinkExpectation:
         """E-step of the linked points from ``log p(x | class)`` (n_linked, n_classes) and the class weights."""
 
     @abstractmethod
@@ -43,6 +52,25 @@ class BoundCoupling(ABC):
 
         The counts of the free points come divided by the weight of a link, which leaves the solution the same.
         """
+
+    # A coupling that learns how far annotators can be trusted has more to say.
+
+    @property
+    def annotators(self) -> tuple[Hashable, ...]:
+        """Those whose reliability is learned."""
+        return ()
+
+    def first_reliability(self) -> Floats:
+        """Reliability of each annotator at the start."""
+        return NO_RELIABILITY
+
+    def reliability(self, expectation: LinkExpectation, previous: Floats) -> Floats:
+        """M-step of the reliabilities."""
+        return previous
+
+    def log_prior(self, reliability: Floats) -> float:
+        """Logarithm of the prior of the reliabilities."""
+        return 0.0
 
 
 class Coupling(ABC):

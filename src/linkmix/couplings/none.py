@@ -6,14 +6,16 @@ import numpy as np
 
 from linkmix.arrays import Floats
 from linkmix.class_weights import normalise_class_weights
-from linkmix.couplings.base import BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.links import Links
 
 
 class BoundUncoupled(BoundCoupling):
     """Nothing is linked."""
 
-    def expect(self, class_log_density: Floats, class_weights: Floats) -> LinkExpectation:
+    def expect(
+        self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
+    ) -> LinkExpectation:
         """Nothing to add."""
         return LinkExpectation(0.0, np.zeros_like(class_log_density), np.zeros(len(class_weights)))
 

@@ -126,7 +126,10 @@ def given_array(mapping: Mapping[str, Any], name: str, shape: tuple[int, ...]) -
     """One array of a start that the user gave, checked for its name, shape and values."""
     if name not in mapping:
         raise ValueError(f"init has no {name!r} (it has {sorted(mapping)}): add an array of shape {shape}")
-    array = np.array(mapping[name], dtype=np.float64)
+    try:
+        array = np.array(mapping[name], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init[{name!r}] is no array of numbers ({error}): give one of shape {shape}") from None
     if array.shape != shape:
         raise ValueError(f"init[{name!r}] has shape {array.shape}, expected {shape}: reshape it")
     if not np.all(np.isfinite(array)):

@@ -23,7 +23,7 @@ from linkmix.arrays import Array, Floats, Ints
 from linkmix.checks import check_number
 from linkmix.densities import missing
 from linkmix.densities.base import Density, Statistics, given_array
-from linkmix.densities.covariance import CovarianceForm, Full, per_covariance
+from linkmix.densities.covariance import CovarianceForm, Full, Tied, per_covariance
 from linkmix.densities.missing import LOG_2_PI
 from linkmix.errors import DegenerateCluster
 
@@ -199,6 +199,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         means = given_array(mapping, "means", (*shape, n_features)).reshape(n_components, n_features)
         covariances = given_array(mapping, "covariances", self.form.shape(shape, n_features))
         covariances = covariances.reshape(self.form.shape((n_components,), n_features))
+        if isinstance(self.form, (Full, Tied)) and not np.allclose(covariances, covariances.swapaxes(-1, -2)):
+            raise ValueError("init['covariances'] must be symmetric: use (C + C.T) / 2")
         try:
             parameters = self._with(means, covariances)
         except DegenerateCluster as error:

@@ -1,0 +1,233 @@
+"""One network over all links: must-links merge points into chunklets, cannot-links join chunklets.
+
+The labels of a component of the network are inferred together, exactly as long as the network is not too dense. With
+links that share no point this is the pairwise coupling; where links share points it knows more. With Gaussian clusters
+it is GMM-EC (Shental, Bar-Hillel, Hertz and Weinshall, 2003).
+
+    p(X, z) = (1 / Z) prod_j a_{z_j}^{e_j} p(X_j | z_j) prod_{(j, k) cannot} [z_j != z_k] prod_l q_l(z)
+
+``e_j`` is 1 where chunklets are drawn independently and the number of points where points are. ``Z`` is the same sum
+without data. A link of confidence q is an observation, made with probability q if the labels agree with it and 1 - q if
+not; what is observed needs no place in ``Z``.
+"""
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp
+from linkmix.checks import check_choice
+from linkmix.class_weights import SMALLEST_WEIGHT, normalise_class_weights, solve_class_weights
+from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.network import InfeasibleNetwork, LabelNetwork, LabelPosterior
+from linkmix.couplings.statements import Statements
+from linkmix.errors import InfeasibleLinks
+from linkmix.links import Links
+
+SAMPLING = ("chunklets", "points")
+
+
+class LinkGraph:
+    """Chunklets, the certain cannot-links between them, and what uncertain links say.
+
+    Shared by the coupling, which needs probabilities, and by `most_probable_labels`, which needs labels.
+    """
+
+    def __init__(self, links: Links, n_linked: int, n_classes: int, *, learn_reliability: bool = False) -> None:
+        self.statements = Statements.of(links, learn_reliability=learn_reliability)
+        self.chunklet = links.chunklets(n_linked)
+        self.size = np.bincount(self.chunklet, minlength=0).astype(np.float64)
+        same, different = self.statements.evidence(self.statements.first_reliability())
+        ends = self.chunklet[self.statements.pairs]  # (n_pairs, 2)
+        inside = ends[:, 0] == ends[:, 1]
+        certain_cannot = np.isneginf(same)
+        certain_must = np.isneginf(different)
+        # Certain must-links are the chunklets; uncertain links within one of them are a constant.
+        self.inside = np.flatnonzero(inside & ~certain_must)
+        self.between = np.flatnonzero(~inside)
+        self.certain = certain_cannot[self.between]
+        self.edges = ends[self.between]
+        self.n_classes = n_classes
+        with self._naming_links():
+            self.network = LabelNetwork(len(self.size), n_classes, self.edges, hard=self.certain)
+
+    def potentials(self, reliability: Floats) -> tuple[Floats, Floats, float]:
+        """Log-potentials of the edges for equal and different labels, and the constant of what lies in chunklets."""
+        same, different = self.statements.evidence(reliability)
+        return same[self.between], different[self.between], float(same[self.inside].sum())
+
+    def sum_up(self, values: Floats) -> Floats:
+        """Sums over the points of each chunklet, shape (n_chunklets, M)."""
+        out = np.zeros((len(self.size), values.shape[1]))
+        np.add.at(out, self.chunklet, values)
+        return out
+
+    def most_probable_labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats) -> Ints:
+        """Jointly most probable labels of the linked points; certain links hold, or InfeasibleLinks is raised."""
+        node = np.log(class_weights) + self.sum_up(class_log_density)
+        log_same, log_different, _ = self.potentials(reliability)
+        with self._naming_links():
+            return np.asarray(self.network.most_probable(node, log_same, log_different)[self.chunklet])
+
+    def infer(self, node: Floats, reliability: Floats) -> tuple[LabelPosterior, float]:
+        """Posterior of the chunklets, and the constant of what lies within them."""
+        log_same, log_different, constant = self.potentials(reliability)
+        with self._naming_links():
+            return self.network.infer(node, log_same, log_different), constant
+
+    @contextmanager
+    def _naming_links(self) -> Iterator[None]:
+        """Say which links can not be met, where the network speaks of edges between chunklets."""
+        try:
+            yield
+        except InfeasibleNetwork as error:
+            cannot = self.statements.pairs[self.between[error.edges]]
+            raise InfeasibleLinks(str(error), Links(cannot=cannot)) from None
+
+
+@dataclass(frozen=True)
+class GraphExpectation(LinkExpectation):
+    """What else the M-step needs to know of the network.
+
+    Attributes
+    ----------
+    loose_counts : ndarray of shape (n_classes,)
+        The class counts of chunklets without any cannot-link.
+    same : ndarray of shape (n_pairs,)
+        Probability that each pair of the statements shares its class.
+    """
+
+    loose_counts: Floats
+    same: Floats
+
+
+class BoundGraph(BoundCoupling):
+    """A network of chunklets."""
+
+    def __init__(self, links: Links, n_linked: int, n_classes: int, sampling: str, learn_reliability: bool) -> None:
+        self.graph = LinkGraph(links, n_linked, n_classes, learn_reliability=learn_reliability)
+        graph = self.graph
+        self._exponent = graph.size if sampling == "points" else np.ones(len(graph.size))
+        # The prior network has the certain cannot-links alone. Most of it is simple: a chunklet of exponent 1 that is
+        # alone sums to one, two of them apart to 1 - sum a^2. The rest is a network of its own.
+        edges = np.unique(np.sort(graph.edges[graph.certain], axis=1), axis=0)
+        degree = np.bincount(edges.ravel(), minlength=len(graph.size))
+        plain = self._exponent == 1
+        self._alone = plain & (degree == 0)
+        pair = (degree[edges] == 1).all(axis=1) & plain[edges].all(axis=1)
+        self._n_pairs = int(pair.sum())
+        rest = ~self._alone
+        rest[edges[pair].ravel()] = False
+        self._rest = np.flatnonzero(rest)
+        number = np.cumsum(rest) - 1
+        rest_edges = number[edges[~pair]]
+        self._prior = LabelNetwork(len(self._rest), n_classes, rest_edges, hard=np.ones(len(rest_edges), dtype=bool))
+        self._prior_same = np.full(len(rest_edges), -np.inf)
+        self._prior_different = np.zeros(len(rest_edges))
+
+    def expect(
+        self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
+    ) -> GraphExpectation:
+        """Posterior of every chunklet's label, given all links of its component."""
+        graph, log_weights = self.graph, np.log(class_weights)
+        node = self._exponent[:, None] * log_weights + graph.sum_up(class_log_density)
+        posterior, constant = graph.infer(node, reliability)
+        same = np.ones(len(graph.statements.pairs))  # pairs within a chunklet
+        same[graph.between] = posterior.edge_same
+        weighted = self._exponent[:, None] * posterior.marginals
+        return GraphExpectation(
+            posterior.log_partition + constant - self._log_prior_partition(log_weights)[0],
+            posterior.marginals[graph.chunklet],
+            weighted.sum(axis=0),
+            weighted[self._alone].sum(axis=0),
+            same,
+        )
+
+    def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
+        """Weights that maximise the expected log-likelihood: convex in log a, its gradient a difference of counts."""
+        assert isinstance(expectation, GraphExpectation)
+        counts = free_counts + expectation.class_counts
+        if not len(self._rest):
+            if len(previous) == 2:  # pairs say nothing of two class weights; leave them out before they cancel
+                return normalise_class_weights(free_counts + expectation.loose_counts, previous)
+            return solve_class_weights(counts, self._n_pairs, previous)
+
+        def objective(theta: Floats) -> tuple[float, Floats]:
+            normalised = theta - log_sum_exp(theta)
+            log_partition, prior_counts = self._log_prior_partition(normalised)
+            gradient = prior_counts + (counts.sum() - prior_counts.sum()) * np.exp(normalised) - counts
+            return float(log_partition - counts @ normalised), gradient
+
+        lowest = np.log(SMALLEST_WEIGHT)
+        found = minimize(
+            objective,
+            np.log(previous),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(lowest, None)] * len(previous),
+            options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-11 * counts.sum()},
+        ).x
+        return normalise_class_weights(np.exp(found - log_sum_exp(found)))
+
+    def _log_prior_partition(self, log_weights: Floats) -> tuple[float, Floats]:
+        """Log of the sum over all labels without data, and the expected class counts, for normalised weights."""
+        weights = np.exp(log_weights)
+        log_partition, counts = 0.0, self._alone.sum() * weights
+        if self._n_pairs:
+            others = leave_one_out(log_weights)
+            log_apart = float(log_sum_exp(log_weights + others))
+            log_partition += self._n_pairs * log_apart
+            counts = counts + 2 * self._n_pairs * np.exp(log_weights + others - log_apart)
+        if len(self._rest):
+            exponent = self._exponent[self._rest]
+            prior = self._prior.infer(exponent[:, None] * log_weights, self._prior_same, self._prior_different)
+            log_partition += prior.log_partition
+            counts = counts + exponent @ prior.marginals
+        return log_partition, counts
+
+    @property
+    def annotators(self) -> tuple[Hashable, ...]:
+        """Those whose reliability is learned."""
+        return self.graph.statements.annotators
+
+    def first_reliability(self) -> Floats:
+        """Reliability of each annotator at the start."""
+        return self.graph.statements.first_reliability()
+
+    def reliability(self, expectation: LinkExpectation, previous: Floats) -> Floats:
+        """Share of right statements of each annotator."""
+        assert isinstance(expectation, GraphExpectation)
+        return self.graph.statements.reliability(expectation.same) if len(previous) else previous
+
+    def log_prior(self, reliability: Floats) -> float:
+        """Logarithm of the prior of the reliabilities."""
+        return self.graph.statements.log_prior(reliability)
+
+
+@dataclass(frozen=True)
+class Graph(Coupling):
+    """Exact inference over the network of all links.
+
+    Parameters
+    ----------
+    learn_reliability : bool, default=False
+        Whether to learn how often each annotator is right, instead of taking confidences as given.
+    sampling : {"chunklets", "points"}, default="chunklets"
+        What is drawn independently before the links are known: groups of must-linked points, or points.
+    """
+
+    learn_reliability: bool = False
+    sampling: str = "chunklets"
+
+    def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
+        """Build the network."""
+        check_choice("sampling", self.sampling, SAMPLING)
+        if links.relations:
+            raise ValueError(
+                f"coupling 'graph' knows must-links and cannot-links alone, but got {links}: use coupling='pairwise' "
+                "for relations with a table"
+            )
+        return BoundGraph(links, n_linked, n_classes, self.sampling, self.learn_reliability)

@@ -1,0 +1,131 @@
+"""The order in which the nodes of a graph are summed out, and the tree of cliques that it makes."""
+
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from linkmix.arrays import Ints
+
+Neighbours = dict[int, set[int]]
+
+TABLES = 16  # all tables of a core together may have this many times the entries of the largest one
+_MOST_AXES = 60  # numpy has 64, and some are needed beside the nodes
+
+
+class Clique(NamedTuple):
+    """Nodes that share a table.
+
+    ``residual`` are summed out here, ``separator`` are shared with the parent, whose number is -1 for a root.
+    """
+
+    residual: tuple[int, ...]
+    separator: tuple[int, ...]
+    parent: int
+
+
+def largest_clique(n_classes: int, max_table: int) -> int:
+    """Number of nodes whose table has at most ``max_table`` entries."""
+    n_nodes = 0
+    while n_classes ** (n_nodes + 1) <= max_table and n_nodes < _MOST_AXES:
+        n_nodes += 1
+    return n_nodes
+
+
+def exact_cliques(pairs: Ints, n_classes: int, max_table: int) -> list[Clique] | None:
+    """Clique tree of a connected graph, None if its tables get too large."""
+    neighbours: Neighbours = {}
+    for a, b in pairs.tolist():
+        neighbours.setdefault(a, set()).add(b)
+        neighbours.setdefault(b, set()).add(a)
+    order = eliminate(neighbours, largest_clique(n_classes, max_table))
+    if order is None:
+        return None
+    cliques = clique_tree(order)
+    total = sum(n_classes ** (len(clique.residual) + len(clique.separator)) for clique in cliques)
+    return cliques if total <= TABLES * max_table else None
+
+
+def eliminate(neighbours: Neighbours, largest: int) -> list[tuple[int, set[int]]] | None:
+    """Take out the nodes one by one, always one that makes few new edges between its neighbours.
+
+    Parameters
+    ----------
+    neighbours : dict of sets
+        The graph; it is used up.
+    largest : int
+        How many nodes a table may have.
+
+    Returns
+    -------
+    list of (node, neighbours when it left), or None if a table gets too large.
+    """
+    cost = {node: _fill(neighbours, node) for node in neighbours}
+    queue = [(*key, node) for node, key in cost.items()]
+    heapify(queue)
+    order = []
+    while queue:
+        *key, node = heappop(queue)
+        if cost.get(node) != tuple(key):
+            continue  # out of date
+        around = neighbours.pop(node)
+        if len(around) >= largest:
+            return None
+        del cost[node]
+        order.append((node, around))
+        changed = set(around)
+        for a in around:
+            neighbours[a].discard(node)
+            new = around - neighbours[a] - {a}
+            for b in new:  # an edge matters to everyone who sees both its ends
+                changed |= neighbours[a] & neighbours[b]
+            neighbours[a] |= new
+        for other in changed:
+            new_key = _fill(neighbours, other)
+            if cost[other] != new_key:
+                cost[other] = new_key
+                heappush(queue, (*new_key, other))
+    return order
+
+
+def _fill(neighbours: Neighbours, node: int) -> tuple[int, int]:
+    """Number of edges that the neighbours lack to be all joined, and number of neighbours."""
+    around = neighbours[node]
+    missing = sum(len(around) - 1 - len(around & neighbours[a]) for a in around)
+    return missing // 2, len(around)
+
+
+def clique_tree(order: list[tuple[int, set[int]]]) -> list[Clique]:
+    """Join the cliques of an elimination to trees, parents first, without cliques that lie within others.
+
+    The separator is ordered as in the clique of the parent, residual nodes before separator.
+    """
+    position = {node: place for place, (node, _) in enumerate(order)}
+    residuals: list[list[int]] = []
+    separators: list[set[int]] = []
+    home: dict[int, int] = {}
+    children: dict[int, list[int]] = {node: [] for node in position}
+    for node, around in order:
+        # A child that hands over all of this clique holds it already.
+        holder = next((home[c] for c in children[node] if len(separators[home[c]]) == len(around) + 1), None)
+        if holder is None:
+            holder = len(residuals)
+            residuals.append([])
+            separators.append(set())
+        residuals[holder].append(node)
+        separators[holder] = around
+        home[node] = holder
+        if around:
+            children[min(around, key=position.__getitem__)].append(node)
+
+    cliques: list[Clique] = []
+    number: dict[int, int] = {}
+    # The last node of a clique leaves before the one of its parent.
+    for clique in sorted(range(len(residuals)), key=lambda c: -position[residuals[c][-1]]):
+        number[clique] = len(cliques)
+        residual, separator = tuple(residuals[clique]), separators[clique]
+        if not separator:
+            cliques.append(Clique(residual, (), -1))
+            continue
+        parent = number[home[min(separator, key=position.__getitem__)]]
+        nodes_above = (*cliques[parent].residual, *cliques[parent].separator)
+        cliques.append(Clique(residual, tuple(node for node in nodes_above if node in separator), parent))
+    return cliques

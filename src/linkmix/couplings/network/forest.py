@@ -1,0 +1,184 @@
+"""Belief propagation over all trees of a network at once, level by level.
+
+A network with cycles is a core, in which every node lies on a path between cycles, with trees that hang from it. The
+trees are collected into the roots, the core is somebody else's, and its marginals are distributed to the trees again.
+Classes come first in the arrays of this module, so that every step runs along the nodes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkmix.arrays import Floats, Ints
+
+LOWEST = -1e300  # stands for the top of nothing but zeros: minus infinity can not be subtracted from itself
+
+
+class _Level(NamedTuple):
+    """A slice of nodes at the same depth, brothers next to each other."""
+
+    nodes: slice
+    parents: Ints  # (n_families,): position of each parent
+    starts: Ints  # (n_families,): where its children begin in the slice
+
+
+class Forest:
+    """The trees of a network, hanging from roots.
+
+    Nodes are numbered by position: roots alone, then the nodes of cores, then the others by depth.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_nodes,)
+        The node at each position.
+    n_alone, n_roots : int
+        How many roots have no edge to another root, and how many roots there are.
+    parents, parent_pairs : ndarray of shape (n_nodes - n_roots,)
+        Position of the parent of each node that is no root, and the number of the pair that joins them.
+    """
+
+    def __init__(self, nodes: Ints, pairs: Ints, pair_numbers: Ints, n_all: int) -> None:
+        parent, parent_pair, rounds = _peel(pairs, pair_numbers, n_all)
+        depth = np.zeros(n_all, dtype=np.int64)
+        for leaves in reversed(rounds):
+            depth[leaves] = depth[parent[leaves]] + 1
+        roots = nodes[parent[nodes] < 0]
+        in_core = np.zeros(n_all, dtype=bool)
+        is_tree_pair = np.isin(pair_numbers, parent_pair[parent >= 0])
+        in_core[pairs[~is_tree_pair]] = True
+        self.n_roots = len(roots)
+        self.n_alone = int(np.count_nonzero(~in_core[roots]))
+
+        position = np.full(n_all, -1, dtype=np.int64)
+        order = [np.concatenate([roots[~in_core[roots]], roots[in_core[roots]]])]
+        position[order[0]] = np.arange(len(roots))
+        below = nodes[depth[nodes] > 0]
+        below = below[np.argsort(depth[below], kind="stable")]
+        ends = np.cumsum(np.bincount(depth[below])[1:]) if len(below) else np.empty(0, dtype=np.int64)
+        self._levels: list[_Level] = []
+        for start, end in zip([0, *ends[:-1]], ends, strict=False):
+            level = below[start:end]
+            level = level[np.argsort(position[parent[level]], kind="stable")]
+            position[level] = np.arange(self.n_roots + start, self.n_roots + end)
+            parents, starts = np.unique(position[parent[level]], return_index=True)
+            self._levels.append(_Level(slice(self.n_roots + start, self.n_roots + end), parents, starts))
+            order.append(level)
+        self.order = np.concatenate(order)
+        self.position = position
+        self.parents = position[parent[self.order[self.n_roots :]]]
+        self.parent_pairs = parent_pair[self.order[self.n_roots :]]
+
+    def collect(self, beliefs: Floats, same: Floats, different: Floats) -> tuple[Floats, list[Floats]]:
+        """Send messages from the leaves to the roots.
+
+        Parameters
+        ----------
+        beliefs : ndarray of shape (n_classes, n_nodes)
+            Log-potentials of the nodes. Replaced by what each tree says below its node, with a largest entry of 0.
+        same, different : ndarray of shape (n_nodes - n_roots,)
+            Log-potentials of the edge from each node to its parent.
+
+        Returns
+        -------
+        scales : ndarray of shape (n_nodes,)
+            What was subtracted from each node.
+        conditionals : list of ndarray of shape (n_classes, n_classes, n)
+            For each level, the probability of the second class at the node given the first at its parent.
+        """
+        n_classes = len(beliefs)
+        diagonal = np.arange(n_classes)
+        scales = np.empty(beliefs.shape[1])
+        conditionals = []
+        for level in reversed(self._levels):
+            joint = self._joint(level, beliefs, scales, same, different, diagonal)
+            top = np.maximum(joint.max(axis=1), LOWEST)  # (M, n): over the classes of the node
+            joint -= top[:, None]
+            np.exp(joint, out=joint)
+            total = joint.sum(axis=1)
+            message = np.log(total) + top
+            joint /= np.maximum(total, 1.0)[:, None]  # the total is at least 1, or 0 where the parent can not be
+            conditionals.append(joint)
+            beliefs[:, level.parents] += np.add.reduceat(message, level.starts, axis=1)
+        _rescale(beliefs[:, : self.n_roots], scales[: self.n_roots])
+        return scales, conditionals[::-1]
+
+    def distribute(self, marginals: Floats, conditionals: list[Floats]) -> Floats:
+        """Complete the marginals (n_classes, n_nodes), those of the roots given.
+
+        Returns the probability that a node and its parent have the same label, shape (n_nodes - n_roots,).
+        """
+        same = np.empty(len(self.parents))
+        for level, conditional in zip(self._levels, conditionals, strict=True):
+            below = slice(level.nodes.start - self.n_roots, level.nodes.stop - self.n_roots)
+            conditional *= marginals[:, None, self.parents[below]]
+            conditional.sum(axis=0, out=marginals[:, level.nodes])
+            np.einsum("mmn->n", conditional, out=same[below])
+        return same
+
+    def collect_best(self, beliefs: Floats, same: Floats, different: Floats) -> tuple[Floats, list[Ints]]:
+        """Do as ``collect`` does, with the best label below in place of all of them.
+
+        Returns the scales, and for each level the best label (n_classes, n) given that of the parent.
+        """
+        diagonal = np.arange(len(beliefs))
+        scales = np.empty(beliefs.shape[1])
+        choices = []
+        for level in reversed(self._levels):
+            joint = self._joint(level, beliefs, scales, same, different, diagonal)
+            choices.append(joint.argmax(axis=1))
+            beliefs[:, level.parents] += np.add.reduceat(joint.max(axis=1), level.starts, axis=1)
+        _rescale(beliefs[:, : self.n_roots], scales[: self.n_roots])
+        return scales, choices[::-1]
+
+    def trace_back(self, labels: Ints, choices: list[Ints]) -> None:
+        """Complete the best labels (n_nodes,), those of the roots given."""
+        for level, choice in zip(self._levels, choices, strict=True):
+            below = slice(level.nodes.start - self.n_roots, level.nodes.stop - self.n_roots)
+            labels[level.nodes] = choice[labels[self.parents[below]], np.arange(choice.shape[1])]
+
+    def _joint(
+        self, level: _Level, beliefs: Floats, scales: Floats, same: Floats, different: Floats, diagonal: Ints
+    ) -> Floats:
+        """Log-potential of the label of the parent (first axis) and all that is below it, for each node of a level."""
+        here = beliefs[:, level.nodes]
+        _rescale(here, scales[level.nodes])
+        below = slice(level.nodes.start - self.n_roots, level.nodes.stop - self.n_roots)
+        joint = np.empty((len(here), *here.shape))  # (M, M, n)
+        joint[:] = here + different[below]
+        joint[diagonal, diagonal] = here + same[below]
+        return joint
+
+
+def _rescale(beliefs: Floats, scales: Floats) -> None:
+    np.maximum(beliefs.max(axis=0), LOWEST, out=scales)
+    beliefs -= scales
+
+
+def _peel(pairs: Ints, pair_numbers: Ints, n_all: int) -> tuple[Ints, Ints, list[Ints]]:
+    """Take the leaves off a graph, again and again, so that cores and one root in the middle of each tree are left.
+
+    Returns the parent of each node, -1 if it is left, the pair that joins them, and the leaves of each round.
+    """
+    degree = np.bincount(pairs.ravel(), minlength=n_all)
+    # The sum over the neighbours that are left is the neighbour itself when only one is left.
+    neighbour = np.zeros(n_all, dtype=np.int64)
+    joint = np.zeros(n_all, dtype=np.int64)
+    for here, there in ((0, 1), (1, 0)):
+        np.add.at(neighbour, pairs[:, here], pairs[:, there])
+        np.add.at(joint, pairs[:, here], pair_numbers)
+    parent = np.full(n_all, -1, dtype=np.int64)
+    parent_pair = np.full(n_all, -1, dtype=np.int64)
+    rounds = []
+    leaves = np.flatnonzero(degree == 1)
+    while len(leaves):
+        # Of two leaves that have only each other left, the smaller one becomes the root.
+        leaves = leaves[(degree[neighbour[leaves]] > 1) | (leaves > neighbour[leaves])]
+        parent[leaves], parent_pair[leaves] = neighbour[leaves], joint[leaves]
+        rounds.append(leaves)
+        touched = parent[leaves]
+        np.subtract.at(degree, touched, 1)
+        np.subtract.at(neighbour, touched, leaves)
+        np.subtract.at(joint, touched, parent_pair[leaves])
+        degree[leaves] = 0
+        leaves = np.unique(touched[degree[touched] == 1])
+    return parent, parent_pair, rounds

@@ -1,0 +1,133 @@
+"""Loopy belief propagation: approximate marginals where exact tables would not fit."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkmix.arrays import Floats, Ints
+from linkmix.couplings.network.forest import LOWEST
+
+_PATIENCE = 20  # iterations in which the change of the messages has to halve
+_MOST_DAMPING = 0.9
+
+
+@dataclass(frozen=True)
+class LoopyResult:
+    """Approximate marginals (n_nodes, n_classes), and what belongs to them.
+
+    ``edge_log_partition`` (n_pairs,) and ``node_log_partition`` (n_nodes,) add up to the Bethe approximation of the
+    log-partition; ``messages`` (n_classes, 2 * n_pairs) may start the next run.
+    """
+
+    marginals: Floats
+    edge_same: Floats
+    node_log_partition: Floats
+    edge_log_partition: Floats
+    messages: Floats
+    converged: bool
+
+
+class LoopyPropagation:
+    """Damped loopy belief propagation in log space.
+
+    On a tree it is exact. On a graph with cycles it usually is close, more so for long cycles and weak links.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes; each one is in a pair.
+    pairs : ndarray of shape (n_pairs, 2)
+        The edges.
+    damping : float
+        Share of the old message in the new one. It grows when the messages do not settle.
+    tol : float
+        Largest change of a message, as a probability, at which the run stops.
+    max_iter : int
+        How often all messages are sent at most.
+    """
+
+    def __init__(
+        self, n_nodes: int, pairs: Ints, *, damping: float = 0.3, tol: float = 1e-9, max_iter: int = 500
+    ) -> None:
+        self._damping, self._tol, self._max_iter = damping, tol, max_iter
+        self._n_pairs = len(pairs)
+        self._source = np.concatenate([pairs[:, 0], pairs[:, 1]])  # (2 n_pairs,): both directions of each pair
+        target = np.concatenate([pairs[:, 1], pairs[:, 0]])
+        self._by_target = np.argsort(target, kind="stable")
+        self._starts = np.searchsorted(target[self._by_target], np.arange(n_nodes))
+
+    def infer(
+        self, log_potential: Floats, same: Floats, different: Floats, messages: Floats | None = None
+    ) -> LoopyResult:
+        """Marginals from log-potentials of nodes (n_nodes, n_classes) and edges (n_pairs,)."""
+        own = np.ascontiguousarray(log_potential.T)  # (M, n)
+        same, different = np.tile(same, 2), np.tile(different, 2)
+        if messages is None:
+            messages = np.full((len(own), 2 * self._n_pairs), -np.log(len(own)))
+        probabilities = np.exp(messages)
+        damping, change, earlier = self._damping, np.inf, np.inf
+        for iteration in range(1, self._max_iter + 1):
+            cavity, _ = self._cavities(own, messages)
+            new = np.logaddexp(same + cavity, different + _log_sum_others(cavity))
+            new -= np.maximum(_log_sum(new), LOWEST)
+            messages = (1 - damping) * new + damping * messages
+            old, probabilities = probabilities, np.exp(messages)
+            change = np.abs(probabilities - old).max() / (1 - damping)
+            if change <= self._tol:
+                break
+            if iteration % _PATIENCE == 0:
+                if change > earlier / 2:
+                    damping = min((1 + damping) / 2, _MOST_DAMPING)
+                earlier = change
+        converged = bool(change <= self._tol)
+        return self._result(own, same, different, messages, converged)
+
+    def _cavities(self, own: Floats, messages: Floats) -> tuple[Floats, Floats]:
+        """Log-belief of the source of each message without what its target says, and log-beliefs of the nodes."""
+        beliefs = own + np.add.reduceat(messages[:, self._by_target], self._starts, axis=1)
+        back = np.roll(messages, self._n_pairs, axis=1)
+        # A target that forbids a label can not be where its source has it, so that it does not matter what it is told
+        # of this label.
+        cavity = np.where(np.isneginf(back), -np.inf, beliefs[:, self._source] - back)
+        cavity -= np.maximum(cavity.max(axis=0), LOWEST)
+        return cavity, beliefs
+
+    def _result(
+        self, own: Floats, same: Floats, different: Floats, messages: Floats, converged: bool
+    ) -> LoopyResult:
+        n = self._n_pairs
+        cavity, beliefs = self._cavities(own, messages)
+        node_log_partition = _log_sum(beliefs)
+        marginals = np.exp(beliefs - np.maximum(node_log_partition, LOWEST))
+        first, second = cavity[:, :n], cavity[:, n:]
+        equal = _log_sum(first + second) + same[:n]
+        unequal = _log_sum(first + _log_sum_others(second)) + different[:n]
+        joint = np.logaddexp(equal, unequal)
+        # Each message is counted at its node and taken off here, so that its scale does not matter.
+        told_second, told_first = messages[:, :n], messages[:, n:]
+        edge_log_partition = joint - _log_sum(first + told_first) - _log_sum(second + told_second)
+        edge_same = np.exp(equal - np.maximum(joint, LOWEST))
+        return LoopyResult(marginals.T, edge_same, node_log_partition, edge_log_partition, messages, converged)
+
+
+def _log_sum(values: Floats) -> Floats:
+    """Log-sum-exp over the classes, which come first here."""
+    top = np.maximum(values.max(axis=0), LOWEST)
+    total: Floats = np.log(np.exp(values - top).sum(axis=0)) + top
+    return total
+
+
+def _log_sum_others(values: Floats) -> Floats:
+    """Log-sum-exp over all classes but one, for each class: `arrays.leave_one_out` for many columns.
+
+    The total minus one term is exact enough for every term but the largest; for that one the others are added up.
+    """
+    columns = np.arange(values.shape[1])
+    first = values.argmax(axis=0)
+    top = np.maximum(values[first, columns], LOWEST)
+    scaled = np.exp(values - top)
+    others = np.log(np.maximum(scaled.sum(axis=0) - scaled, 0.0)) + top
+    rest = values.copy()
+    rest[first, columns] = -np.inf
+    others[first, columns] = _log_sum(rest)
+    return others

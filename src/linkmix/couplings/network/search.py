@@ -1,0 +1,207 @@
+"""The most probable labels of a core that is too wide for tables: an integer program, and a search beside it."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from linkmix.links.pairs import component_ids
+from linkmix.arrays import Floats, Ints
+from linkmix.couplings.network.colouring import TEMPERING_SWEEPS, UndecidedError, find_labels
+from linkmix.couplings.network.loopy import LoopyPropagation
+
+_SWEEPS = 100
+_LEAST_GAIN = 1e-9
+_LAST_EFFORT = 15
+_INFEASIBLE = 2  # status of scipy.optimize.milp
+
+
+class _Problem(NamedTuple):
+    """Maximise node scores plus ``gain`` for each soft pair with equal labels, with hard pairs apart."""
+
+    score: Floats  # (n, M); minus infinity where a label is not allowed
+    apart: Ints  # (n_apart, 2)
+    soft: Ints  # (n_soft, 2)
+    gain: Floats  # (n_soft,)
+
+    def value(self, labels: Ints) -> float:
+        """Minus infinity if a hard link is broken."""
+        if (labels[self.apart[:, 0]] == labels[self.apart[:, 1]]).any():
+            return -np.inf
+        equal = labels[self.soft[:, 0]] == labels[self.soft[:, 1]]
+        return float(self.score[np.arange(len(labels)), labels].sum() + self.gain[equal].sum())
+
+
+def most_probable_labels(
+    log_potential: Floats, pairs: Ints, same: Floats, different: Floats, *, time_limit: float = 10.0
+) -> Ints | None:
+    """Labels with the largest log-potential, as far as the time allows to find them.
+
+    Labels that meet all hard links are found first, and improved by swapping two labels along chains of links. Then an
+    integer program looks for better ones until it has proved that there are none or its time is up. Hard links are
+    never broken.
+
+    Parameters
+    ----------
+    log_potential : ndarray of shape (n, n_classes)
+        Log-potentials of the nodes.
+    pairs : ndarray of shape (n_pairs, 2)
+        The edges.
+    same, different : ndarray of shape (n_pairs,)
+        Log-potentials of equal and of different labels; minus infinity for a hard link.
+    time_limit : float
+        Seconds for the integer program.
+
+    Returns
+    -------
+    ndarray of shape (n,), or None if hard links can not be met.
+
+    Raises
+    ------
+    UndecidedError
+        If no labels were found that meet all hard links, and no proof that there are none.
+    """
+    is_together = np.isneginf(different)
+    group = component_ids(pairs[is_together], len(log_potential))
+    pairs, same, different = group[pairs[~is_together]], same[~is_together], different[~is_together]
+    inside = pairs[:, 0] == pairs[:, 1]
+    if np.isneginf(same[inside]).any():
+        return None
+    score = np.zeros((int(group.max()) + 1, log_potential.shape[1]))
+    np.add.at(score, group, log_potential)
+    is_apart = np.isneginf(same)
+    is_soft = ~inside & ~is_apart
+    problem = _Problem(score, pairs[is_apart], pairs[is_soft], (same - different)[is_soft])
+    if len(problem.apart) + len(problem.soft) == 0:
+        labels = None if np.isneginf(score.max()) else score.argmax(axis=1)  # all nodes together
+    else:
+        labels = _solve(problem, time_limit)
+    return None if labels is None else labels[group]
+
+
+def _solve(problem: _Problem, time_limit: float) -> Ints | None:
+    allowed = ~np.isneginf(problem.score)
+    found: Ints | None = None
+    for score, sweeps in ((_guide(problem), TEMPERING_SWEEPS), (problem.score, 0)):
+        try:
+            labels = find_labels(allowed, problem.apart, score=score, tempering_sweeps=sweeps)
+        except UndecidedError:
+            continue
+        if labels is None:
+            return None
+        found = _better(problem, found, labels)
+    labels, is_infeasible = _integer_program(problem, time_limit)
+    if labels is not None:
+        found = _better(problem, found, labels)
+    if found is None and not is_infeasible:
+        # The nodes may lead astray, so without their score.
+        labels = find_labels(allowed, problem.apart, tempering_sweeps=_LAST_EFFORT * TEMPERING_SWEEPS)
+        found = None if labels is None else _better(problem, found, labels)
+    return found
+
+
+def _guide(problem: _Problem) -> Floats:
+    """Logarithm of approximate marginals: they know more than the nodes alone of what the links leave possible."""
+    pairs = np.concatenate([problem.apart, problem.soft])
+    same = np.concatenate([np.full(len(problem.apart), -np.inf), problem.gain])
+    loopy = LoopyPropagation(len(problem.score), pairs, tol=1e-3, max_iter=200)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        marginals = loopy.infer(problem.score, same, np.zeros(len(pairs))).marginals
+    return np.log(np.maximum(np.nan_to_num(marginals), 1e-300))
+
+
+def _better(problem: _Problem, found: Ints | None, labels: Ints) -> Ints:
+    labels = _improve(problem, labels)
+    return labels if found is None or problem.value(labels) > problem.value(found) else found
+
+
+def _improve(problem: _Problem, labels: Ints) -> Ints:
+    """Swap two labels along chains of hard links (Kempe chains) while that raises the value."""
+    labels = labels.copy()
+    n_classes = problem.score.shape[1]
+    for _ in range(_SWEEPS):
+        swaps = [_swap(problem, labels, one, two) for one in range(n_classes) for two in range(one + 1, n_classes)]
+        if not any(swaps):
+            break
+    return labels
+
+
+def _swap(problem: _Problem, labels: Ints, one: int, two: int) -> bool:
+    """Swap two labels, in place, on the chains where that is better. Say whether there were any."""
+    here = (labels == one) | (labels == two)
+    chain = component_ids(problem.apart[here[problem.apart].all(axis=1)], len(labels))
+    nodes = np.flatnonzero(here)
+    opposite = one + two - labels[nodes]
+    gain = np.bincount(
+        chain[nodes], problem.score[nodes, opposite] - problem.score[nodes, labels[nodes]], minlength=len(labels)
+    )
+    # A soft link changes if one of its ends does.
+    a, b = problem.soft.T
+    is_between = chain[a] != chain[b]
+    for end, other in ((a[is_between], b[is_between]), (b[is_between], a[is_between])):
+        meets = (one + two - labels[end] == labels[other]).astype(float) - (labels[end] == labels[other])
+        np.add.at(gain, chain[end], np.where(here[end], meets, 0.0) * problem.gain[is_between])
+    better = gain > _LEAST_GAIN
+    if is_between.any() and better.any():  # chains change each other's gain, so only the best one
+        better = np.arange(len(gain)) == gain.argmax()
+    swapped = here & better[chain]
+    labels[swapped] = one + two - labels[swapped]
+    return bool(better.any())
+
+
+def _integer_program(problem: _Problem, time_limit: float) -> tuple[Ints | None, bool]:
+    """Labels by branch and bound, None if none were found in time; and whether there provably are none."""
+    n, n_classes = problem.score.shape
+    allowed = ~np.isneginf(problem.score)
+    cost = -np.where(allowed, problem.score - problem.score.max(axis=1, keepdims=True), 0.0).ravel()
+    labels = np.arange(n_classes)
+    blocks: list[tuple[Ints, Ints, Floats]] = []  # rows, columns, values
+    low, high = [np.ones(n)], [np.ones(n)]
+    blocks.append((np.repeat(np.arange(n), n_classes), np.arange(n * n_classes), np.ones(n * n_classes)))
+
+    def cells(nodes: Ints) -> Ints:
+        return (nodes[:, None] * n_classes + labels).ravel()
+
+    def add_rows(columns_and_signs: list[tuple[Ints, float]], upper: float) -> None:
+        first = sum(map(len, low))
+        n_rows = len(columns_and_signs[0][0])
+        for columns, sign in columns_and_signs:
+            blocks.append((first + np.arange(n_rows), columns, np.full(n_rows, sign)))
+        low.append(np.full(n_rows, -np.inf))
+        high.append(np.full(n_rows, upper))
+
+    apart = np.unique(np.sort(problem.apart, axis=1), axis=0)
+    add_rows([(cells(apart[:, 0]), 1.0), (cells(apart[:, 1]), 1.0)], 1.0)
+
+    # A pair that is better apart pays once, in a variable that is at least x_am + x_bm - 1 for every label m.
+    parted = problem.gain < 0
+    a, b = problem.soft[parted].T
+    pays = n * n_classes + np.arange(len(a))
+    add_rows([(cells(a), 1.0), (cells(b), 1.0), (np.repeat(pays, n_classes), -1.0)], 1.0)
+    # A pair that is better together earns in a variable of each label, which is at most x_am and x_bm.
+    a, b = problem.soft[~parted].T
+    earns = n * n_classes + len(pays) + np.arange(len(a) * n_classes)
+    add_rows([(earns, 1.0), (cells(a), -1.0)], 0.0)
+    add_rows([(earns, 1.0), (cells(b), -1.0)], 0.0)
+
+    cost = np.concatenate([cost, -problem.gain[parted], -np.repeat(problem.gain[~parted], n_classes)])
+    rows, columns, values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    n_variables = len(cost)
+    upper = np.ones(n_variables)
+    upper[: n * n_classes] = allowed.ravel()
+    matrix = coo_array((values, (rows, columns)), shape=(sum(map(len, low)), n_variables)).tocsc()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = milp(
+            cost,
+            integrality=np.arange(n_variables) < n * n_classes,
+            bounds=Bounds(0.0, upper),
+            constraints=LinearConstraint(matrix, np.concatenate(low), np.concatenate(high)),
+            options={"time_limit": time_limit, "mip_rel_gap": 0.0},
+        )
+    if result.x is None:
+        return None, result.status == _INFEASIBLE
+    found = result.x[: n * n_classes].reshape(n, n_classes).argmax(axis=1)
+    return (found if problem.value(found) > -np.inf else None), False

@@ -1,0 +1,40 @@
+"""Which links are most likely wrong."""
+
+import numpy as np
+
+from linkmix.arrays import Array, Floats
+from linkmix.couplings.base import NO_RELIABILITY
+from linkmix.couplings.pairwise import BoundPairwise
+from linkmix.links import Links
+
+NOMINAL_CONFIDENCE = 0.95
+"""What a certain link is taken for here: one that can not be wrong could not be ranked."""
+
+REVIEW = np.dtype([("a", np.int64), ("b", np.int64), ("kind", "U6"), ("probability_wrong", np.float64)])
+
+
+def links_to_review(links: Links, class_log_density: Floats, class_weights: Floats) -> Array:
+    """Every link with the probability that it is wrong, given the densities of its two points; the worst first.
+
+    Parameters
+    ----------
+    links : Links
+        Links between the points, with the confidence each of them has before its points are looked at.
+    class_log_density : ndarray of shape (n_points, n_classes)
+    class_weights : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    structured ndarray of shape (n_links,)
+        Fields ``a``, ``b``, ``kind`` ("must" or "cannot") and ``probability_wrong``.
+    """
+    pairs = BoundPairwise(
+        links.at_most(NOMINAL_CONFIDENCE), len(class_log_density), len(class_weights), learn_reliability=False
+    )
+    same = pairs.expect(class_log_density, class_weights, NO_RELIABILITY).same
+    table = np.empty(links.n_must + links.n_cannot, dtype=REVIEW)
+    ends = np.concatenate([links.must, links.cannot])
+    table["a"], table["b"] = ends[:, 0], ends[:, 1]
+    table["kind"] = np.repeat(["must", "cannot"], [links.n_must, links.n_cannot])
+    table["probability_wrong"] = 1 - pairs.statements.right(same)
+    return table[np.argsort(-table["probability_wrong"], kind="stable")]

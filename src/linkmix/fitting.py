@@ -1,0 +1,139 @@
+"""From checked input to a fit: rows parted into free and linked, starts tried, linked points labelled."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+
+from linkmix import em, starts
+from linkmix.arrays import Array, Floats, Ints
+from linkmix.couplings import Coupling
+from linkmix.couplings.graph import LinkGraph
+from linkmix.densities import Density
+from linkmix.errors import DegenerateCluster, InfeasibleLinks
+from linkmix.links import Links
+
+LINKS_SHOWN = 10
+STARTS: dict[str, Callable[..., Ints]] = {
+    "kmeans++": starts.kmeans_plusplus_classes,
+    "links": starts.link_classes,
+}
+
+
+Start = Callable[[], em.Parameters]
+"""A way to make a start: it may fail, and then only this one start is lost."""
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """All that is given: points (n, d), links between them, and where they are given, weights and known labels."""
+
+    X: Array
+    links: Links
+    sample_weight: Floats | None = None
+    known: Ints | None = None
+
+
+def part(given: Knowledge, *, keep_linked: bool = False) -> em.Data:
+    """Part linked rows from free ones; with ``keep_linked`` linked rows are free rows as well."""
+    points = given.links.points
+    free = slice(None) if keep_linked else np.setdiff1d(np.arange(len(given.X)), points)
+    weights, known = given.sample_weight, given.known
+    return em.Data(
+        given.X[free],
+        given.X[points],
+        None if weights is None else weights[free],
+        None if weights is None else weights[points],
+        None if known is None else known[free],
+        None if known is None else known[points],
+    )
+
+
+def bind(density: Density[Any, Any], coupling: Coupling, links: Links, n_classes: int, link_weight: float) -> em.Model:
+    """Tell the coupling of its links, in numbers of the linked rows."""
+    points = links.points
+    with naming_rows(links, n_classes):
+        return em.Model(density, coupling.bind(links.restrict(points), len(points), n_classes), link_weight)
+
+
+def fresh_starts(
+    given: Knowledge, density: Density[Any, Any], init: str, shape: starts.Shape, n_starts: int, random: RandomState
+) -> list[Start]:
+    """Starts by name; each call draws another one."""
+    links, known = given.links, given.known
+    if known is not None:  # for the starts, known labels are links like others; they number the classes as well
+        links = links.union(Links.from_labels(known))
+
+    def start() -> em.Parameters:
+        classes = STARTS[init](given.X, links, shape, random, given.sample_weight)
+        if known is not None:
+            classes = starts.match_labels(classes, known, shape.n_classes)[classes]
+            classes = np.where(known >= 0, known, classes)
+        return starts.from_classes(density, given.X, classes, shape, random, given.sample_weight)
+
+    return [start] * n_starts
+
+
+def best_fit(
+    model: em.Model, data: em.Data, candidates: Iterable[Start], links: Links, *, tol: float, max_iter: int
+) -> em.Fit:
+    """The fit with the highest J of all starts. A start in which a cluster degenerates is passed over, if any does not.
+
+    By J and not by J plus priors: a prior that is made from the start does not compare between starts.
+    """
+    best, failure = None, None
+    for candidate in candidates:
+        try:
+            start = replace(candidate(), reliability=model.coupling.first_reliability())
+            with naming_rows(links, len(start.class_weights)):
+                fit = em.fit(model, data, start, tol=tol, max_iter=max_iter)
+        except DegenerateCluster as error:
+            failure = error
+            continue
+        if best is None or fit.log_likelihood > best.log_likelihood:
+            best = fit
+    if best is None:
+        assert failure is not None
+        raise failure
+    return best
+
+
+def linked_labels(
+    model: em.Model, data: em.Data, links: Links, parameters: em.Parameters, class_log_density: Floats
+) -> Ints:
+    """Jointly most probable labels of the linked points, from their log-densities (n_linked, M)."""
+    log_labels = em.label_log_density(class_log_density, data)
+    weights, reliability = parameters.class_weights, parameters.reliability
+    statements = links.restrict(links.points)
+    alone: Ints = model.coupling.expect(log_labels, weights, reliability).label_weights.argmax(axis=1)
+    try:
+        with naming_rows(links, len(weights)):
+            graph = LinkGraph(statements, len(log_labels), len(weights), learn_reliability=len(reliability) > 0)
+            labels = graph.most_probable_labels(log_labels, weights, reliability)
+    except InfeasibleLinks as error:
+        # The pairwise model is at ease with links that no labelling meets; labels can not be.
+        warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=4)
+        return alone
+    # A point that is in relations of other kinds alone has its most probable label there.
+    linked = np.isin(np.arange(len(labels)), np.concatenate([statements.must, statements.cannot]))
+    return np.where(linked, labels, alone)
+
+
+@contextmanager
+def naming_rows(links: Links, n_classes: int) -> Iterator[None]:
+    """Say which rows of X links that can not be met are between, where the network counts linked rows."""
+    try:
+        yield
+    except InfeasibleLinks as error:
+        pairs = links.points[error.links.cannot]
+        shown = ", ".join(f"{a}-{b}" for a, b in pairs[:LINKS_SHOWN].tolist())
+        more = f" and {len(pairs) - LINKS_SHOWN} more" if len(pairs) > LINKS_SHOWN else ""
+        raise InfeasibleLinks(
+            f"no labelling with {n_classes} classes meets these {len(pairs)} cannot-links together with the "
+            f"must-links: rows {shown}{more}; drop one of them or raise n_classes",
+            Links(cannot=pairs),
+        ) from None

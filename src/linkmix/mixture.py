@@ -1,0 +1,554 @@
+"""LinkMixture: the scikit-learn face of the engine, and the door where everything is checked."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from linkmix import em, starts
+from linkmix.arrays import Array, Floats, Ints, log_sum_exp, shares
+from linkmix.checks import (
+    as_links,
+    check_choice,
+    check_known_labels,
+    check_links,
+    check_number,
+    check_sample_weight,
+)
+from linkmix.couplings import Coupling, Graph, Pairwise, Uncoupled
+from linkmix.couplings.review import links_to_review
+from linkmix.couplings.statements import FIRST_RELIABILITY
+from linkmix.densities import (
+    FORMS,
+    Bernoulli,
+    Categorical,
+    CovarianceForm,
+    Density,
+    Gaussian,
+    Poisson,
+    StudentT,
+)
+from linkmix.fitting import STARTS, Knowledge, Start, best_fit, bind, fresh_starts, linked_labels, part
+from linkmix.links import Links
+
+COUPLINGS: dict[str, Callable[[bool], Coupling]] = {
+    "none": lambda learn_reliability: Uncoupled(),
+    "pairwise": Pairwise,
+    "graph": Graph,
+}
+DENSITIES: dict[str, Callable[[CovarianceForm, float, float], Density[Any, Any]]] = {
+    "gaussian": lambda form, reg_covar, shrinkage: Gaussian(form, reg_covar, shrinkage),
+    "student": lambda form, reg_covar, shrinkage: StudentT(form, reg_covar),
+    "bernoulli": lambda form, reg_covar, shrinkage: Bernoulli(),
+    "categorical": lambda form, reg_covar, shrinkage: Categorical(),
+    "poisson": lambda form, reg_covar, shrinkage: Poisson(),
+}
+LINKED_POINTS = ("apart", "both")
+RELIABILITY = ("auto", "given", "learn")
+
+
+class LinkMixture(ClusterMixin, BaseEstimator):
+    """Mixture model in which must-links and cannot-links are part of the likelihood.
+
+    Each class is a mixture of ``clusters_per_class`` clusters, Gaussian unless said
+    otherwise. A must-link is a pair of points that share
+    one label, a cannot-link a pair whose labels differ; both have a joint label distribution, and EM maximises the
+    likelihood of free points and pairs together.
+
+    Parameters
+    ----------
+    n_classes : int, default=2
+        Number of classes to find.
+    clusters_per_class : int, default=1
+        Number of clusters that make up one class.
+    density : {"gaussian", "student", "bernoulli", "categorical", "poisson"} or Density, default="gaussian"
+        How the points of a cluster are distributed. A `Product` describes columns of different kinds.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        Form of the covariances, as in scikit-learn.
+    shrinkage : float or "auto", default=0.0
+        Pulls each covariance towards the pooled one, as if that had been seen on so many points; "auto" is the number
+        of columns plus two. With few points in a cluster this is worth a lot.
+    shared_clusters : bool, default=False
+        Whether all classes mix one pool of ``n_classes * clusters_per_class`` clusters instead of having their own.
+    coupling : {"pairwise", "graph", "none"} or Coupling, default="pairwise"
+        How links tie labels together. ``"pairwise"`` is the model of the paper, ``"graph"`` takes all links as one
+        network and is exact where links share points, ``"none"`` is an ordinary mixture.
+    reliability : {"auto", "given", "learn"}, default="auto"
+        Whether the confidence of links is taken as given (certain, where none is given), or the share of right links
+        of each annotator is learned. "auto" learns when links name annotators.
+    linked_points : {"apart", "both"}, default="apart"
+        Whether a linked point counts in its links only, or also as a free point.
+    link_weight : float, default=1.0
+        How much a link counts in the likelihood against a free point.
+    init : {"kmeans++", "links"} or mapping, default="kmeans++"
+        The start. ``"kmeans++"`` is the paper's, ``"links"`` seeds the classes from linked groups. A mapping gives the
+        start directly: ``class_weights`` (M,), ``cluster_weights`` (M, K), ``means`` (M, K, d) and ``covariances`` in
+        the shape of ``covariances_``.
+    n_init : int, default=1
+        Number of starts; the fit with the highest log-likelihood is kept. To try hard, ask for 10 or more.
+    warm_start : bool, default=False
+        Whether a second `fit` starts from the result of the first. Classes then keep their numbers, also in those of
+        the ``n_init`` starts that are new.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of each covariance.
+    tol : float, default=1e-6
+        EM stops when the log-likelihood gains less than this share of itself. With 0 it makes ``max_iter`` steps.
+    max_iter : int, default=300
+        Number of EM steps at most.
+    random_state : int, RandomState or None, default=None
+        Decides the starts and `sample`.
+
+    Attributes
+    ----------
+    class_weights_ : ndarray of shape (n_classes,)
+        Probability of each class.
+    cluster_weights_ : ndarray of shape (n_classes, clusters_per_class)
+        Probability of each cluster within its class.
+    means_ : ndarray of shape (n_classes, clusters_per_class, n_features)
+        Mean of each cluster.
+    covariances_ : ndarray
+        (M, K, d, d), (d, d), (M, K, d) or (M, K) for full, tied, diagonal and spherical covariance. Other densities
+        have other arrays in place of means and covariances.
+    labels_ : ndarray of shape (n_samples,)
+        Class of each training point: the most probable labels of all linked points together, so that certain links
+        hold. `predict` looks at the point alone.
+    links_to_review_ : structured ndarray of shape (n_links,)
+        Every link with the probability that it is wrong, the most doubtful first: fields ``a``, ``b``, ``kind`` and
+        ``probability_wrong``. A certain link is ranked as if it had a confidence of 0.95.
+    annotator_reliability_ : dict
+        Share of right links of each annotator, where it was learned; else empty.
+    log_likelihood_ : float
+        J of the fit, a sum over free points and links.
+    log_likelihood_trace_ : ndarray of shape (n_iter_ + 1,)
+        J of the start and after each step, plus the logarithm of the priors if ``shrinkage``, learned reliability or
+        the density bring any. It never falls.
+    converged_ : bool
+        Whether the tolerance was met.
+    n_iter_ : int
+        Number of EM steps.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, when the input had them.
+
+    See Also
+    --------
+    sklearn.mixture.GaussianMixture : The same model without links.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkmix import Links, LinkMixture
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [0.2, 0.4], [4.0, 0.1], [4.0, 1.0], [4.1, 0.5]])
+    >>> links = Links(must=[(0, 1)], cannot=[(1, 4)])
+    >>> model = LinkMixture(n_classes=2, covariance_type="diag", random_state=0).fit(X, links=links)
+    >>> bool(model.labels_[0] == model.labels_[1] != model.labels_[4])
+    True
+    >>> model.predict_proba([[0.1, 0.5]]).max().round(3)
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_classes: int = 2,
+        *,
+        clusters_per_class: int = 1,
+        density: str | Density[Any, Any] = "gaussian",
+        covariance_type: str = "full",
+        shrinkage: float | str = 0.0,
+        shared_clusters: bool = False,
+        coupling: str | Coupling = "pairwise",
+        reliability: str = "auto",
+        linked_points: str = "apart",
+        link_weight: float = 1.0,
+        init: str | Mapping[str, Any] = "kmeans++",
+        n_init: int = 1,
+        reg_covar: float = 1e-6,
+        tol: float = 1e-6,
+        max_iter: int = 300,
+        warm_start: bool = False,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        self.n_classes = n_classes
+        self.clusters_per_class = clusters_per_class
+        self.density = density
+        self.covariance_type = covariance_type
+        self.shrinkage = shrinkage
+        self.shared_clusters = shared_clusters
+        self.coupling = coupling
+        self.reliability = reliability
+        self.linked_points = linked_points
+        self.link_weight = link_weight
+        self.init = init
+        self.n_init = n_init
+        self.reg_covar = reg_covar
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        links: Links | None = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the mixture to points and links.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points. NaN stands for a value that is not known, where the density allows it.
+        y : array-like of shape (n_samples,), optional
+            Known labels: class numbers from 0, and -1 where the class is not known. A `y` without any -1 is left
+            alone, as scikit-learn's clusterers do.
+        links : Links, optional
+            Links between rows of `X`.
+        must_link, cannot_link : array-like of shape (n_links, 2), optional
+            The same as plain pairs of row numbers, instead of `links`.
+        rows : array-like of shape (n_samples,), optional
+            Number of each row of `X` in the table that the links speak of. Links to other rows are left out. Made
+            for cross-validation, which cuts this array along with `X`.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each point counts. A linked point of weight 2 counts as two copies that share its label.
+
+        Returns
+        -------
+        LinkMixture
+            The fitted estimator.
+        """
+        self._check_parameters()
+        links = as_links(links, must_link, cannot_link)
+        points = self._points(X, reset=True)
+        if np.nanmax(np.abs(points)) > 1e150:
+            raise ValueError(f"X holds {np.nanmax(np.abs(points)):g}, too large to be squared: scale X")
+        density = self._density(points.shape[1])
+        density.check(points)
+        learn = self._learns(links)
+        links = check_links(links.at_most(FIRST_RELIABILITY) if learn else links, len(points), self.n_classes, rows)
+        known = check_known_labels(y, len(points), self.n_classes, links)
+        weights = check_sample_weight(sample_weight, points)
+        shape = starts.Shape(self.n_classes, self.clusters_per_class, self.shared_clusters)
+        if len(points) < shape.n_components:
+            raise ValueError(
+                f"n_samples={len(points)} is less than the {shape.n_components} clusters asked for (n_classes="
+                f"{self.n_classes}, clusters_per_class={self.clusters_per_class}): pass more points or ask for fewer"
+            )
+        given = Knowledge(points, links, weights, known)
+        candidates = self._candidates(given, density, shape)
+        model = bind(density, self._coupling(learn), links, self.n_classes, self.link_weight)
+        data = part(given, keep_linked=self.linked_points == "both")
+        fit = best_fit(model, data, candidates, links, tol=self.tol, max_iter=self.max_iter)
+        if self.tol > 0 and self.max_iter > 0 and not fit.converged:
+            warnings.warn(
+                f"EM made max_iter={self.max_iter} steps and the log-likelihood still gained more than "
+                f"tol={self.tol:g} of itself: raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        parameters = fit.parameters
+        if known is None and self._has_previous(points.shape[1]):
+            before = em.class_log_joint(self._fitted_density, self._parameters, points).argmax(axis=1)
+            found = em.class_log_joint(density, parameters, points).argmax(axis=1)
+            parameters = em.renumber(density, parameters, starts.match_labels(found, before, self.n_classes))
+        self._keep(density, parameters, fit)
+        self._explain(model, data, given)
+        return self
+
+    def predict(self, X: ArrayLike) -> Ints:
+        """Most probable class of each point, from the point alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points, also ones that the fit has not seen.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class numbers.
+        """
+        return np.asarray(self._log_joint(X).argmax(axis=1))
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Probability of each class for each point, from the point alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to one.
+        """
+        log_joint = self._log_joint(X)
+        return shares(log_joint)
+
+    def score_samples(self, X: ArrayLike) -> Floats:
+        """Log-density of each point.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Log-densities under the mixture.
+        """
+        return log_sum_exp(self._log_joint(X))
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Mean log-density of the points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : object
+            Not used.
+
+        Returns
+        -------
+        float
+            Mean of `score_samples`.
+        """
+        return float(self.score_samples(X).mean())
+
+    def log_likelihood(self, X: ArrayLike, links: Links | None = None) -> float:
+        """Log-likelihood J of these parameters on any points and links.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        links : Links, optional
+            Links between rows of `X`.
+
+        Returns
+        -------
+        float
+            Sum over free points and links, as in the fit.
+        """
+        points = self._seen(X)
+        links = check_links(self._trusted(as_links(links)), len(points), len(self.class_weights_))
+        model = bind(self._fitted_density, self._coupling(), links, len(self.class_weights_), self.link_weight)
+        data = part(Knowledge(points, links), keep_linked=self.linked_points == "both")
+        return em.expect(model, data, self._parameters).log_likelihood
+
+    def bic(self, X: ArrayLike, links: Links | None = None) -> float:
+        """Bayesian information criterion; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        links : Links, optional
+            Links between rows of `X`.
+
+        Returns
+        -------
+        float
+            ``-2 J + n_parameters log n_samples``.
+        """
+        log_likelihood = self.log_likelihood(X, links)
+        return -2 * log_likelihood + self._n_parameters() * float(np.log(np.shape(X)[0]))
+
+    def aic(self, X: ArrayLike, links: Links | None = None) -> float:
+        """Akaike information criterion; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        links : Links, optional
+            Links between rows of `X`.
+
+        Returns
+        -------
+        float
+            ``-2 J + 2 n_parameters``.
+        """
+        return -2 * self.log_likelihood(X, links) + 2 * self._n_parameters()
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, Ints]:
+        """Draw points from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of points.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The points, in order of their classes.
+        y : ndarray of shape (n_samples,)
+            Their classes.
+        """
+        check_is_fitted(self)
+        check_number("n_samples", n_samples, Integral, 1)
+        random = check_random_state(self.random_state)
+        weights = self.class_weights_[:, None] * self.cluster_weights_  # (M, K), or (M, M * K)
+        counts = random.multinomial(n_samples, weights.ravel() / weights.sum())
+        n_components = self._n_components()
+        density, components = self._fitted_density, self._parameters.components
+        X = [density.sample(components, c % n_components, count, random) for c, count in enumerate(counts)]
+        y = np.repeat(np.arange(len(counts)) // weights.shape[1], counts)
+        return np.concatenate(X), y
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say whether missing values are fine."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._allows_missing()
+        return tags
+
+    def _density(self, n_features: int) -> Density[Any, Any]:
+        """The density as an object."""
+        if isinstance(self.density, Density):
+            return self.density
+        shrinkage = n_features + 2.0 if isinstance(self.shrinkage, str) else self.shrinkage
+        return DENSITIES[self.density](FORMS[self.covariance_type], self.reg_covar, shrinkage)
+
+    def _allows_missing(self) -> bool:
+        return self.density.allows_missing if isinstance(self.density, Density) else self.density != "student"
+
+    def _points(self, X: ArrayLike, *, reset: bool) -> Floats:
+        """Points as numbers."""
+        finite = "allow-nan" if self._allows_missing() else True
+        points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=reset)
+        if reset and np.isnan(points).all(axis=0).any():
+            column = int(np.flatnonzero(np.isnan(points).all(axis=0))[0])
+            raise ValueError(f"column {column} of X has no value in any row: drop it")
+        return points
+
+    def _seen(self, X: ArrayLike) -> Floats:
+        """Points of the same kind as those of the fit."""
+        check_is_fitted(self)
+        points = self._points(X, reset=False)
+        self._fitted_density.check(points)
+        return points
+
+    def _learns(self, links: Links) -> bool:
+        """Whether the reliability of annotators is to be learned."""
+        named = links.must_annotators is not None or links.cannot_annotators is not None
+        return self.reliability == "learn" or (self.reliability == "auto" and named)
+
+    def _coupling(self, learn_reliability: bool = False) -> Coupling:
+        """The coupling as an object."""
+        return self.coupling if isinstance(self.coupling, Coupling) else COUPLINGS[self.coupling](learn_reliability)
+
+    def _candidates(self, given: Knowledge, density: Density[Any, Any], shape: starts.Shape) -> list[Start]:
+        """Where EM is to start; a start that the user gave is checked at once."""
+        if not isinstance(self.init, str):
+            start = starts.given_start(density, self.init, shape, given.X.shape[1])
+            return [lambda: start]
+        warm: list[Start] = []
+        if self._has_previous(given.X.shape[1]) and repr(density) == repr(self._fitted_density):
+            previous = self._parameters
+            warm = [lambda: previous] if previous.cluster_weights.shape == shape.cluster_weights else []
+        random = check_random_state(self.random_state)
+        return warm + fresh_starts(given, density, self.init, shape, self.n_init - len(warm), random)
+
+    def _has_previous(self, n_features: int) -> bool:
+        """Whether there is an earlier fit to go on from."""
+        return self.warm_start and hasattr(self, "_parameters") and self._fitted_columns == n_features
+
+    def _keep(self, density: Density[Any, Any], parameters: em.Parameters, fit: em.Fit) -> None:
+        self._fitted_density, self._fitted_columns = density, self.n_features_in_
+        self._parameters = parameters
+        self.class_weights_ = parameters.class_weights
+        self.cluster_weights_ = parameters.cluster_weights
+        layout = (self.n_classes, self.clusters_per_class)
+        for name, array in density.attributes(parameters.components, layout).items():
+            setattr(self, f"{name}_", array)
+        self.log_likelihood_ = fit.log_likelihood
+        self.log_likelihood_trace_ = fit.trace
+        self.converged_ = fit.converged
+        self.n_iter_ = len(fit.trace) - 1
+
+    def _explain(self, model: em.Model, data: em.Data, given: Knowledge) -> None:
+        """Labels of the training points, and what the fit thinks of the links."""
+        log_joint = em.class_log_joint(model.density, self._parameters, given.X)
+        self.labels_ = np.asarray(log_joint.argmax(axis=1))
+        if given.known is not None:
+            self.labels_ = np.where(given.known >= 0, given.known, self.labels_)
+        points = given.links.points
+        log_density = log_joint[points] - np.log(self.class_weights_)
+        if len(points):
+            self.labels_[points] = linked_labels(model, data, given.links, self._parameters, log_density)
+        self.annotator_reliability_ = dict(zip(model.coupling.annotators, self._parameters.reliability, strict=True))
+        table = links_to_review(self._trusted(given.links.restrict(points)), log_density, self.class_weights_)
+        table["a"], table["b"] = points[table["a"]], points[table["b"]]
+        self.links_to_review_ = table
+
+    def _trusted(self, links: Links) -> Links:
+        """Links with the confidence that their annotators have earned, where that was learned."""
+        earned = self.annotator_reliability_
+        if not earned:
+            return links
+
+        def confidence(annotators: Array | None, n: int) -> list[float]:
+            names = [None] * n if annotators is None else annotators
+            return [float(earned.get(name, FIRST_RELIABILITY)) for name in names]
+
+        return Links(
+            links.must,
+            links.cannot,
+            must_confidence=confidence(links.must_annotators, links.n_must),
+            cannot_confidence=confidence(links.cannot_annotators, links.n_cannot),
+            must_annotators=links.must_annotators,
+            cannot_annotators=links.cannot_annotators,
+            relations=links.relations,
+        )
+
+    def _log_joint(self, X: ArrayLike) -> Floats:
+        points = self._seen(X)
+        return em.class_log_joint(self._fitted_density, self._parameters, points)
+
+    def _n_components(self) -> int:
+        return int(self.cluster_weights_.shape[1] if self.shared_clusters else self.cluster_weights_.size)
+
+    def _n_parameters(self) -> int:
+        # M - 1 class weights, and in each class one cluster weight less than there are clusters.
+        density, components = self._fitted_density, self._parameters.components
+        weights: int = self.cluster_weights_.size - 1
+        return weights + density.free_parameters(components, self._n_components(), self.n_features_in_)
+
+    def _check_parameters(self) -> None:
+        check_number("n_classes", self.n_classes, Integral, 1)
+        check_number("clusters_per_class", self.clusters_per_class, Integral, 1)
+        check_number("n_init", self.n_init, Integral, 1)
+        check_number("max_iter", self.max_iter, Integral, 0)
+        check_number("tol", self.tol, Real, 0)
+        check_number("reg_covar", self.reg_covar, Real, 0)
+        check_number("link_weight", self.link_weight, Real, 0)
+        if self.link_weight == 0:
+            raise ValueError("link_weight=0 would drop the linked points: pass no links instead")
+        if self.shrinkage != "auto":
+            check_number("shrinkage", self.shrinkage, Real, 0)
+        check_choice("covariance_type", self.covariance_type, FORMS)
+        check_choice("linked_points", self.linked_points, LINKED_POINTS)
+        check_choice("reliability", self.reliability, RELIABILITY)
+        if not isinstance(self.density, Density):
+            check_choice("density", self.density, DENSITIES, " or a Density")
+        if not isinstance(self.coupling, Coupling):
+            check_choice("coupling", self.coupling, COUPLINGS, " or a Coupling")
+        if not isinstance(self.init, Mapping):
+            check_choice("init", self.init, STARTS, " or a mapping with the start")

@@ -66,9 +66,11 @@ def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> 
     if y is None:
         return None
     known = np.asarray(y)
-    if known.dtype.kind not in "iuf" or known.shape != (n_rows,) or not np.any(known == -1):
+    if known.dtype.kind not in "iuf" or not np.any(known == -1):
         return None
-    values = known.astype(np.int64)
+    if known.shape != (n_rows,):
+        raise ValueError(f"y has shape {known.shape} for {n_rows} points: give one label for each, -1 for unknown")
+    values = np.where(np.isfinite(known), known, -2).astype(np.int64)
     wrong = np.flatnonzero((values != known) | (values < -1) | (values >= n_classes))
     if len(wrong):
         raise ValueError(

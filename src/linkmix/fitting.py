@@ -12,7 +12,6 @@ from numpy.random import RandomState
 from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints
 from linkmix.couplings import Coupling
-from linkmix.couplings.graph import LinkGraph
 from linkmix.densities import Density
 from linkmix.errors import DegenerateCluster, InfeasibleLinks
 from linkmix.links import Links
@@ -105,22 +104,16 @@ def best_fit(
 def linked_labels(
     model: em.Model, data: em.Data, links: Links, parameters: em.Parameters, class_log_density: Floats
 ) -> Ints:
-    """Jointly most probable labels of the linked points, from their log-densities (n_linked, M)."""
+    """Labels of the linked points, from their log-densities (n_linked, M)."""
     log_labels = em.label_log_density(class_log_density, data)
     weights, reliability = parameters.class_weights, parameters.reliability
-    statements = links.restrict(links.points)
-    alone: Ints = model.coupling.expect(log_labels, weights, reliability).label_weights.argmax(axis=1)
     try:
         with naming_rows(links, len(weights)):
-            graph = LinkGraph(statements, len(log_labels), len(weights), learn_reliability=len(reliability) > 0)
-            labels = graph.most_probable_labels(log_labels, weights, reliability)
+            return model.coupling.labels(log_labels, weights, reliability)
     except InfeasibleLinks as error:
         # The pairwise model is at ease with links that no labelling meets; labels can not be.
         warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=4)
-        return alone
-    # A point that is in relations of other kinds alone has its most probable label there.
-    linked = np.isin(np.arange(len(labels)), np.concatenate([statements.must, statements.cannot]))
-    return np.where(linked, labels, alone)
+        return np.asarray(model.coupling.expect(log_labels, weights, reliability).label_weights.argmax(axis=1))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -242,9 +243,10 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         known = check_known_labels(y, len(points), self.n_classes, links)
         weights = check_sample_weight(sample_weight, points)
         shape = starts.Shape(self.n_classes, self.clusters_per_class, self.shared_clusters)
-        if len(points) < shape.n_components:
+        n_counted = len(points) if weights is None else np.count_nonzero(weights)
+        if n_counted < shape.n_components:
             raise ValueError(
-                f"n_samples={len(points)} is less than the {shape.n_components} clusters asked for (n_classes="
+                f"n_samples={n_counted} is less than the {shape.n_components} clusters asked for (n_classes="
                 f"{self.n_classes}, clusters_per_class={self.clusters_per_class}): pass more points or ask for fewer"
             )
         given = Knowledge(points, links, weights, known)
@@ -264,7 +266,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             before = em.class_log_joint(self._fitted_density, self._parameters, points).argmax(axis=1)
             found = em.class_log_joint(density, parameters, points).argmax(axis=1)
             parameters = em.renumber(density, parameters, starts.match_labels(found, before, self.n_classes))
-        self._keep(density, parameters, fit)
+        self._keep(density, shape, parameters, fit)
         self._explain(model, data, given)
         return self
 
@@ -447,12 +449,18 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
     def _learns(self, links: Links) -> bool:
         """Whether the reliability of annotators is to be learned."""
+        if isinstance(self.coupling, Coupling):
+            return self.coupling.learn_reliability
         named = links.must_annotators is not None or links.cannot_annotators is not None
         return self.reliability == "learn" or (self.reliability == "auto" and named)
 
     def _coupling(self, learn_reliability: bool = False) -> Coupling:
         """The coupling as an object."""
-        return self.coupling if isinstance(self.coupling, Coupling) else COUPLINGS[self.coupling](learn_reliability)
+        if not isinstance(self.coupling, Coupling):
+            return COUPLINGS[self.coupling](learn_reliability)
+        if self.coupling.learn_reliability and not learn_reliability:
+            return replace(self.coupling, learn_reliability=False)  # type: ignore[type-var]
+        return self.coupling
 
     def _candidates(self, given: Knowledge, density: Density[Any, Any], shape: starts.Shape) -> list[Start]:
         """Where EM is to start; a start that the user gave is checked at once."""
@@ -462,7 +470,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         warm: list[Start] = []
         if self._has_previous(given.X.shape[1]) and repr(density) == repr(self._fitted_density):
             previous = self._parameters
-            warm = [lambda: previous] if previous.cluster_weights.shape == shape.cluster_weights else []
+            warm = [lambda: previous] if self._fitted_shape == shape else []
         random = check_random_state(self.random_state)
         return warm + fresh_starts(given, density, self.init, shape, self.n_init - len(warm), random)
 
@@ -470,13 +478,16 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         """Whether there is an earlier fit to go on from."""
         return self.warm_start and hasattr(self, "_parameters") and self._fitted_columns == n_features
 
-    def _keep(self, density: Density[Any, Any], parameters: em.Parameters, fit: em.Fit) -> None:
-        self._fitted_density, self._fitted_columns = density, self.n_features_in_
+    def _keep(self, density: Density[Any, Any], shape: starts.Shape, parameters: em.Parameters, fit: em.Fit) -> None:
+        for name in getattr(self, "_fitted_arrays", ()):  # another density may have other arrays
+            delattr(self, name)
+        self._fitted_density, self._fitted_shape, self._fitted_columns = density, shape, self.n_features_in_
         self._parameters = parameters
         self.class_weights_ = parameters.class_weights
         self.cluster_weights_ = parameters.cluster_weights
-        layout = (self.n_classes, self.clusters_per_class)
-        for name, array in density.attributes(parameters.components, layout).items():
+        arrays = density.attributes(parameters.components, (self.n_classes, self.clusters_per_class))
+        self._fitted_arrays = [f"{name}_" for name in arrays]
+        for name, array in arrays.items():
             setattr(self, f"{name}_", array)
         self.log_likelihood_ = fit.log_likelihood
         self.log_likelihood_trace_ = fit.trace

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -128,10 +129,11 @@ def link_classes(
     are known to differ from the seeds drawn so far. Columns are brought to unit variance.
     """
     filled = without_gaps(X)
-    spread = filled.std(axis=0)
-    Z = (filled - filled.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    counts = np.ones(len(X)) if sample_weight is None else np.maximum(sample_weight, np.finfo(np.float64).tiny)
+    mean = np.average(filled, axis=0, weights=counts)
+    spread = np.sqrt(np.average((filled - mean) ** 2, axis=0, weights=counts))
+    Z = (filled - mean) / np.where(spread > 0, spread, 1.0)
     chunklet = links.chunklets(len(Z))
-    counts = np.ones(len(Z)) if sample_weight is None else np.maximum(sample_weight, np.finfo(np.float64).tiny)
     size: Floats = np.bincount(chunklet, weights=counts).astype(np.float64)
     centre = np.stack([np.bincount(chunklet, weights=counts * column) for column in Z.T], axis=1) / size[:, None]
     apart = np.unique(np.sort(chunklet[links.cannot], axis=1), axis=0)  # chunklets that cannot be together
@@ -169,6 +171,8 @@ def _seeds(
             pool = pool[differs == differs.max()]
         else:
             pool = np.setdiff1d(np.arange(len(centre)), seeds)
+        if not len(pool):  # more classes than groups of rows
+            pool = np.arange(len(centre))
         chance = size[pool] * (np.minimum(distance[pool], np.finfo(np.float64).max) if seeds else 1.0)
         chance = chance / chance.max() if chance.max() > 0 else np.ones(len(pool))
         seeds.append(int(random.choice(pool, p=chance / chance.sum())))
@@ -177,18 +181,32 @@ def _seeds(
 
 
 def _assign(centre: Floats, size: Floats, means: Floats, linked: Ints, neighbours: dict[int, set[int]]) -> Ints:
-    """Nearest mean for each chunklet; those with the clearest choice choose first, their cannot-links hold."""
+    """Nearest mean for each chunklet, as far as the cannot-links allow.
+
+    Those with the fewest classes left choose first, among them those with the clearest choice: with two classes every
+    link that can hold does.
+    """
     costs = ((centre[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)  # (n_chunklets, M)
     labels: Ints = costs.argmin(axis=1)
     if len(means) == 1:
         return labels
     two = np.partition(costs[linked], 1, axis=1)[:, :2]
-    order = linked[np.argsort(-size[linked] * (two[:, 1] - two[:, 0]), kind="stable")]
-    chosen: dict[int, int] = {}
-    for j in order.tolist():
-        taken = {chosen[k] for k in neighbours[j] if k in chosen}
+    clear = dict(zip(linked.tolist(), (size[linked] * (two[:, 1] - two[:, 0])).tolist(), strict=True))
+    taken: dict[int, set[int]] = {j: set() for j in clear}
+    queue = [(0, -clearness, j) for j, clearness in clear.items()]
+    heapify(queue)
+    chosen: set[int] = set()
+    while queue:
+        n_taken, _, j = heappop(queue)
+        if j in chosen or -n_taken != len(taken[j]):
+            continue  # an entry that a later one has replaced
+        chosen.add(j)
         choices = np.argsort(costs[j], kind="stable").tolist()
-        chosen[j] = labels[j] = next((m for m in choices if m not in taken), choices[0])
+        labels[j] = next((m for m in choices if m not in taken[j]), choices[0])
+        for k in neighbours[j] - chosen:
+            if labels[j] not in taken[k]:
+                taken[k].add(int(labels[j]))
+                heappush(queue, (-len(taken[k]), -clear[k], k))
     return labels
 
 

@@ -2,7 +2,18 @@
 
 from linkmix.couplings.base import BoundCoupling, Coupling, LinkExpectation
 from linkmix.couplings.graph import Graph
+from linkmix.couplings.mean_field import MeanField
 from linkmix.couplings.none import Uncoupled
 from linkmix.couplings.pairwise import Pairwise
+from linkmix.couplings.projection import Projection
 
-__all__ = ["BoundCoupling", "Coupling", "Graph", "LinkExpectation", "Pairwise", "Uncoupled"]
+__all__ = [
+    "BoundCoupling",
+    "Coupling",
+    "Graph",
+    "LinkExpectation",
+    "MeanField",
+    "Pairwise",
+    "Projection",
+    "Uncoupled",
+]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkmix.arrays import Floats
+from linkmix.arrays import Floats, Ints
 from linkmix.links import Links
 
 
@@ -53,6 +53,13 @@ class BoundCoupling(ABC):
         The counts of the free points come divided by the weight of a link, which leaves the solution the same.
         """
 
+    def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
+        """Labels of the linked points, from what `expect` sees: the most probable one of each, if nothing else is said.
+
+        A coupling whose links are certain gives labels that meet them.
+        """
+        return np.asarray(self.expect(class_log_density, class_weights, reliability).label_weights.argmax(axis=1))
+
     # A coupling that learns how far annotators can be trusted has more to say.
 
     @property
@@ -74,7 +81,15 @@ class BoundCoupling(ABC):
 
 
 class Coupling(ABC):
-    """A way in which links tie labels together."""
+    """A way in which links tie labels together.
+
+    Attributes
+    ----------
+    learn_reliability : bool
+        Whether it learns how often each annotator is right, instead of taking confidences as given.
+    """
+
+    learn_reliability: bool = False
 
     @abstractmethod
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:

@@ -40,15 +40,13 @@ class LinkGraph:
         self.statements = Statements.of(links, learn_reliability=learn_reliability)
         self.chunklet = links.chunklets(n_linked)
         self.size = np.bincount(self.chunklet, minlength=0).astype(np.float64)
-        same, different = self.statements.evidence(self.statements.first_reliability())
+        same, _ = self.statements.evidence(self.statements.first_reliability())
         ends = self.chunklet[self.statements.pairs]  # (n_pairs, 2)
         inside = ends[:, 0] == ends[:, 1]
-        certain_cannot = np.isneginf(same)
-        certain_must = np.isneginf(different)
-        # Certain must-links are the chunklets; uncertain links within one of them are a constant.
-        self.inside = np.flatnonzero(inside & ~certain_must)
+        # Certain must-links are the chunklets; what else is said within one of them is a constant.
+        self.inside = np.flatnonzero(inside)
         self.between = np.flatnonzero(~inside)
-        self.certain = certain_cannot[self.between]
+        self.certain = np.isneginf(same[self.between])
         self.edges = ends[self.between]
         self.n_classes = n_classes
         with self._naming_links():
@@ -65,9 +63,11 @@ class LinkGraph:
         np.add.at(out, self.chunklet, values)
         return out
 
-    def most_probable_labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats) -> Ints:
-        """Jointly most probable labels of the linked points; certain links hold, or InfeasibleLinks is raised."""
-        node = np.log(class_weights) + self.sum_up(class_log_density)
+    def most_probable_labels(self, node: Floats, reliability: Floats) -> Ints:
+        """Jointly most probable labels of the linked points, from the log-potentials of the chunklets.
+
+        Certain links hold, or InfeasibleLinks is raised.
+        """
         log_same, log_different, _ = self.potentials(reliability)
         with self._naming_links():
             return np.asarray(self.network.most_probable(node, log_same, log_different)[self.chunklet])
@@ -133,7 +133,7 @@ class BoundGraph(BoundCoupling):
     ) -> GraphExpectation:
         """Posterior of every chunklet's label, given all links of its component."""
         graph, log_weights = self.graph, np.log(class_weights)
-        node = self._exponent[:, None] * log_weights + graph.sum_up(class_log_density)
+        node = self._node(class_log_density, log_weights)
         posterior, constant = graph.infer(node, reliability)
         same = np.ones(len(graph.statements.pairs))  # pairs within a chunklet
         same[graph.between] = posterior.edge_same
@@ -145,6 +145,10 @@ class BoundGraph(BoundCoupling):
             weighted[self._alone].sum(axis=0),
             same,
         )
+
+    def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
+        """Jointly most probable labels of each component."""
+        return self.graph.most_probable_labels(self._node(class_log_density, np.log(class_weights)), reliability)
 
     def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
         """Weights that maximise the expected log-likelihood: convex in log a, its gradient a difference of counts."""
@@ -171,6 +175,10 @@ class BoundGraph(BoundCoupling):
             options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-11 * counts.sum()},
         ).x
         return normalise_class_weights(np.exp(found - log_sum_exp(found)))
+
+    def _node(self, class_log_density: Floats, log_weights: Floats) -> Floats:
+        """Log-potentials of the chunklets."""
+        return self._exponent[:, None] * log_weights + self.graph.sum_up(class_log_density)
 
     def _log_prior_partition(self, log_weights: Floats) -> tuple[float, Floats]:
         """Log of the sum over all labels without data, and the expected class counts, for normalised weights."""

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.graph import LinkGraph
 from linkmix.couplings.statements import Statements
 from linkmix.links import Links, Relation
 
@@ -51,6 +52,8 @@ class BoundPairwise(BoundCoupling):
         self._together_to_points = _incidence(self._together, n_linked)
         self._first_to_points = _incidence(self._apart[:, :1], n_linked)
         self._second_to_points = _incidence(self._apart[:, 1:], n_linked)
+        self._links, self._n_linked, self._n_classes = links, n_linked, n_classes
+        self._learn_reliability = learn_reliability
         self._tables = [_Table(relation, n_linked) for relation in links.relations]
 
     def expect(
@@ -103,6 +106,18 @@ class BoundPairwise(BoundCoupling):
             float(posterior[:, 1].sum()),
             posterior[:, 0],
         )
+
+    def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
+        """Jointly most probable labels of all points that links tie together, as in the graph coupling.
+
+        A point that is in relations of other kinds alone has its most probable label there.
+        """
+        links = self._links
+        graph = LinkGraph(links, self._n_linked, self._n_classes, learn_reliability=self._learn_reliability)
+        node = np.log(class_weights) + graph.sum_up(class_log_density)
+        together = graph.most_probable_labels(node, reliability)
+        linked = np.isin(np.arange(self._n_linked), np.concatenate([links.must, links.cannot]))
+        return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
 
     def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
         """Weights that maximise the expected log-likelihood, the normalisation of cannot-links included."""

@@ -1,0 +1,457 @@
+"""Brute force for relations: every labelling of all linked points, or of every pair, one by one.
+
+The computations share no code with the package. What is handed to the package is made at the end of this file.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations, pairwise, product
+from math import fsum, log
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import softmax
+from scipy.stats import multivariate_normal
+
+from linkmix import Links, em
+from linkmix.densities import FORMS, Gaussian
+from oracles import moments, random_spread
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Someone says that two points share their class, or that they do not, and is right with some probability."""
+
+    a: int
+    b: int
+    same: bool
+    confidence: float = 1.0
+    annotator: str | None = None
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return min(self.a, self.b), max(self.a, self.b)
+
+    def agrees(self, labels: np.ndarray) -> np.ndarray:
+        """Whether labellings (n_labellings, n_points) agree with it."""
+        return (labels[:, self.a] == labels[:, self.b]) == self.same
+
+    def probability(self, labels: np.ndarray) -> np.ndarray:
+        """Probability that it is made, given the labels."""
+        return np.where(self.agrees(labels), self.confidence, 1 - self.confidence)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Points, statements on them, and the parameters of a mixture with full covariances."""
+
+    X: np.ndarray  # (n, d), NaN where a value is not known
+    statements: tuple[Statement, ...]
+    class_weights: np.ndarray  # (M,)
+    cluster_weights: np.ndarray  # (M, K), or (M, M * K) if clusters are shared
+    means: np.ndarray  # (M, K, d)
+    covariances: np.ndarray  # (M, K, d, d)
+    hidden: np.ndarray  # (n,) labels that all certain statements agree with
+    shared: bool = False
+    known: np.ndarray | None = None  # (n,), -1 where unknown
+    sample_weight: np.ndarray | None = None  # (n,)
+    linked_points: str = "apart"
+    link_weight: float = 1.0
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.class_weights)
+
+    @property
+    def linked(self) -> list[int]:
+        return sorted({end for statement in self.statements for end in statement.pair})
+
+    @property
+    def free(self) -> list[int]:
+        both = self.linked_points == "both"
+        return [n for n in range(len(self.X)) if both or n not in self.linked]
+
+    @property
+    def weights(self) -> np.ndarray:
+        return np.ones(len(self.X)) if self.sample_weight is None else self.sample_weight
+
+    @cached_property
+    def clusters(self) -> np.ndarray:
+        """Weight times density of each cluster of each class, shape (n, M, K), or (n, M, M * K)."""
+        M, K, d = self.means.shape
+        density = np.empty((len(self.X), M * K))
+        for n, x in enumerate(self.X):
+            seen = ~np.isnan(x)
+            for c, (mean, covariance) in enumerate(
+                zip(self.means.reshape(-1, d), self.covariances.reshape(-1, d, d), strict=True)
+            ):
+                part = covariance[np.ix_(seen, seen)]
+                density[n, c] = multivariate_normal(mean[seen], part).pdf(x[seen]) if seen.any() else 1.0
+        density = density[:, None, :] if self.shared else density.reshape(len(self.X), M, K)
+        return self.cluster_weights * density
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """Density of each point in each class, zero where the class is known to be another, shape (n, M)."""
+        density = self.clusters.sum(axis=2)
+        if self.known is not None:
+            for n, label in enumerate(self.known):
+                if label >= 0:
+                    density[n, np.arange(self.n_classes) != label] = 0.0
+        return density
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an E-step must find.
+
+    Attributes
+    ----------
+    log_likelihood : float
+    link_log_likelihood : float
+        The part of the links.
+    label_weights : ndarray of shape (n, M)
+        Label responsibilities of the links, summed over the items of each point.
+    link_counts, free_counts : ndarray of shape (M,)
+    responsibilities : ndarray of shape (n, M, K)
+        Of points in clusters, weights of points and links applied.
+    right : ndarray of shape (n_statements,)
+        Probability that each statement is right.
+    log_prior_partition : callable
+        The logarithm of what the links' label prior must be divided by, for any class weights.
+    """
+
+    log_likelihood: float
+    link_log_likelihood: float
+    label_weights: np.ndarray
+    link_counts: np.ndarray
+    free_counts: np.ndarray
+    responsibilities: np.ndarray
+    right: np.ndarray
+    log_prior_partition: Callable[[np.ndarray], float]
+
+
+def labellings(n_points: int, n_classes: int) -> np.ndarray:
+    """All of them, shape (n_classes ** n_points, n_points)."""
+    return np.array(list(product(range(n_classes), repeat=n_points)), dtype=int).reshape(n_classes**n_points, n_points)
+
+
+def groups(scene: Scene) -> list[set[int]]:
+    """Linked points that certain must-links hold together."""
+    found = [{n} for n in scene.linked]
+    for statement in scene.statements:
+        if statement.same and statement.confidence == 1:
+            mine = [group for group in found if group & set(statement.pair)]
+            found = [group for group in found if group not in mine] + [set().union(*mine)]
+    return found
+
+
+def enumerate_graph(scene: Scene, sampling: str = "chunklets") -> Found:
+    """One network over all links, by every labelling of all linked points."""
+    points = scene.linked
+    position = {n: i for i, n in enumerate(points)}
+    statements = [replace(s, a=position[s.a], b=position[s.b]) for s in scene.statements]
+    labels = labellings(len(points), scene.n_classes)
+    for statement in statements:
+        if statement.confidence == 1:
+            labels = labels[statement.agrees(labels)]
+    assert len(labels)
+    drawn = [position[min(group)] for group in groups(scene)] if sampling == "chunklets" else list(range(len(points)))
+
+    def prior(a: np.ndarray) -> np.ndarray:
+        return a[labels[:, drawn]].prod(axis=1)
+
+    joint = _weigh(scene, labels, prior(scene.class_weights), statements)
+    total = fsum(joint)
+    share = joint / total
+    label_weights = np.zeros((len(scene.X), scene.n_classes))
+    counts = np.zeros(scene.n_classes)
+    for m in range(scene.n_classes):
+        label_weights[points, m] = share @ (labels == m)
+        counts[m] = share @ (labels[:, drawn] == m).sum(axis=1)
+    log_likelihood = log(total) - log(fsum(prior(scene.class_weights)))
+    right = np.array([share @ statement.agrees(labels) for statement in statements])
+    return _found(scene, log_likelihood, label_weights, counts, right, lambda a: log(fsum(prior(a))))
+
+
+def enumerate_pairs(scene: Scene) -> Found:
+    """Each pair of points that any statement is about an item of its own: together, or apart."""
+    a, M = scene.class_weights, scene.n_classes
+    density = scene.classes ** scene.weights[:, None]
+    label_weights = np.zeros((len(scene.X), M))
+    counts = np.zeros(M)
+    log_likelihood, n_apart = 0.0, 0.0
+    same_of: dict[tuple[int, int], float] = {}
+    apart_prior = fsum(a[m] * a[n] for m, n in product(range(M), repeat=2) if m != n)
+    for i, j in sorted({s.pair for s in scene.statements}):
+        on_pair = [s for s in scene.statements if s.pair == (i, j)]
+        terms = {}
+        for together in (True, False):
+            worth = np.prod([s.confidence if s.same == together else 1 - s.confidence for s in on_pair])
+            for m, n in product(range(M), repeat=2):
+                if (m == n) == together:
+                    prior = a[m] if together else a[m] * a[n] / apart_prior
+                    terms[m, n] = worth * prior * density[i, m] * density[j, n]
+        total = fsum(terms.values())
+        log_likelihood += log(total)
+        same_of[i, j] = fsum(terms[m, m] for m in range(M)) / total
+        n_apart += 1 - same_of[i, j]
+        for (m, n), term in terms.items():
+            label_weights[i, m] += term / total
+            label_weights[j, n] += term / total
+            counts[m] += term / total
+            counts[n] += term / total if m != n else 0.0
+    right = np.array([same_of[s.pair] if s.same else 1 - same_of[s.pair] for s in scene.statements])
+
+    def log_prior_partition(weights: np.ndarray) -> float:
+        return n_apart * float(np.log(1 - np.sum(weights**2))) if n_apart else 0.0
+
+    return _found(scene, log_likelihood, label_weights, counts, right, log_prior_partition)
+
+
+def _weigh(scene: Scene, labels: np.ndarray, prior: np.ndarray, statements: list[Statement]) -> np.ndarray:
+    """Probability of labellings of the linked points together with their points and what is said of them."""
+    density = scene.classes[scene.linked] ** scene.weights[scene.linked, None]
+    joint = prior.copy()
+    for i in range(labels.shape[1]):
+        joint *= density[i, labels[:, i]]
+    for statement in statements:
+        joint *= statement.probability(labels)
+    return joint
+
+
+def _found(
+    scene: Scene,
+    log_likelihood: float,
+    label_weights: np.ndarray,
+    link_counts: np.ndarray,
+    right: np.ndarray,
+    log_prior_partition: Callable[[np.ndarray], float],
+) -> Found:
+    """Add the free points, and share the labels out among clusters."""
+    free = np.zeros_like(label_weights)
+    total = scene.link_weight * log_likelihood
+    for n in scene.free:
+        joint = scene.class_weights * scene.classes[n]
+        free[n] = scene.weights[n] * joint / fsum(joint)
+        total += scene.weights[n] * log(fsum(joint))
+    clusters = scene.clusters
+    within = clusters / clusters.sum(axis=2, keepdims=True)
+    labels = free + scene.link_weight * label_weights * scene.weights[:, None]
+    return Found(
+        total,
+        log_likelihood,
+        label_weights,
+        link_counts,
+        free.sum(axis=0),
+        labels[:, :, None] * within,
+        right,
+        log_prior_partition,
+    )
+
+
+def most_probable(scene: Scene, exponent: str = "chunklets") -> np.ndarray:
+    """Jointly most probable labels of the linked points, and of each free point alone."""
+    points = scene.linked
+    position = {n: i for i, n in enumerate(points)}
+    statements = [replace(s, a=position[s.a], b=position[s.b]) for s in scene.statements]
+    labels = labellings(len(points), scene.n_classes)
+    drawn = [position[min(group)] for group in groups(scene)] if exponent == "chunklets" else list(range(len(points)))
+    joint = _weigh(scene, labels, scene.class_weights[labels[:, drawn]].prod(axis=1), statements)
+    best = (scene.class_weights * scene.classes).argmax(axis=1)
+    if points:
+        best[points] = labels[joint.argmax()]
+    return best
+
+
+def updated(scene: Scene, found: Found) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cluster weights, means and covariances of one M-step, by plain loops."""
+    counts = found.responsibilities.sum(axis=0)
+    cluster_weights = counts / counts.sum(axis=1, keepdims=True)
+    pooled = found.responsibilities
+    if scene.shared:
+        pooled = pooled.sum(axis=1).reshape(len(scene.X), *scene.means.shape[:2])
+    _, means, covariances = moments(scene.X, pooled, "full")
+    return cluster_weights, means, covariances
+
+
+def class_weight_objective(scene: Scene, found: Found, a: np.ndarray) -> float:
+    """What the class weights of the next step minimise."""
+    counts = found.free_counts + scene.link_weight * found.link_counts
+    return float(-counts @ np.log(a) + scene.link_weight * found.log_prior_partition(a))
+
+
+def best_class_weights(scene: Scene, found: Found) -> np.ndarray:
+    """Class weights by a general solver from several starts."""
+
+    def objective(theta: np.ndarray) -> float:
+        return class_weight_objective(scene, found, softmax(theta))
+
+    starts = [np.log(scene.class_weights), *np.random.default_rng(0).normal(size=(2, scene.n_classes))]
+    results = [minimize(objective, start, method="BFGS", options={"gtol": 1e-7}) for start in starts]
+    return softmax(min(results, key=lambda result: result.fun).x)
+
+
+def class_weight_slope(scene: Scene, found: Found, a: np.ndarray) -> np.ndarray:
+    """Slope of the objective in log a, as a share of all counts, by central differences."""
+    theta, step = np.log(a), 1e-5
+    slope = [
+        class_weight_objective(scene, found, softmax(theta + step * e))
+        - class_weight_objective(scene, found, softmax(theta - step * e))
+        for e in np.eye(len(a))
+    ]
+    return np.array(slope) / (2 * step) / (found.free_counts.sum() + scene.link_weight * found.link_counts.sum())
+
+
+# Random scenes.
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a random scene is to have."""
+
+    n_classes: int = 3
+    clusters_per_class: int = 1
+    n_points: int = 8
+    n_linked: int = 8
+    n_certain: int = 6
+    n_uncertain: int = 0
+    shared: bool = False
+    kind: str = "both"
+    annotators: tuple[str, ...] = field(default=())
+
+
+def random_scene(rng: np.random.Generator, wish: Wish, **more: Any) -> Scene:
+    """Certain links follow hidden labels, uncertain ones say anything; all of them may share points and pairs."""
+    M, K, d = wish.n_classes, wish.clusters_per_class, int(rng.integers(1, 4))
+    hidden = rng.integers(M, size=wish.n_points)
+    pairs = list(combinations(range(wish.n_linked), 2))
+    statements = []
+    for position in rng.permutation(len(pairs)):
+        a, b = pairs[position] if rng.random() < 0.5 else pairs[position][::-1]
+        same = bool(hidden[a] == hidden[b])
+        if len(statements) < wish.n_certain and wish.kind in ("both", "must" if same else "cannot"):
+            statements.append(Statement(a, b, same))
+    said = {(s.pair, s.same) for s in statements}
+    unsaid = [(pair, same) for pair in pairs for same in (True, False) if (pair, same) not in said]
+    for position in rng.choice(len(unsaid), size=wish.n_uncertain, replace=False):
+        (a, b), same = unsaid[position]
+        who = str(rng.choice(wish.annotators)) if wish.annotators else None
+        statements.append(Statement(a, b, same, float(rng.uniform(0.55, 0.99)), who))
+    covariances = np.array([[random_spread(rng, d) for _ in range(K)] for _ in range(M)])
+    return Scene(
+        X=1.5 * rng.normal(size=(wish.n_points, d)),
+        statements=tuple(statements),
+        class_weights=rng.dirichlet(np.full(M, 3.0)),
+        cluster_weights=rng.dirichlet(np.full(M * K if wish.shared else K, 3.0), size=M),
+        means=1.5 * rng.normal(size=(M, K, d)),
+        covariances=covariances,
+        hidden=hidden,
+        shared=wish.shared,
+        **more,
+    )
+
+
+# The same for the package.
+
+
+def links_of(scene: Scene) -> Links:
+    """The statements as links."""
+    arguments: dict[str, Any] = {}
+    for kind, same in (("must", True), ("cannot", False)):
+        mine = [s for s in scene.statements if s.same == same]
+        arguments[kind] = [(s.a, s.b) for s in mine]
+        arguments[f"{kind}_confidence"] = [s.confidence for s in mine]
+        if any(s.annotator for s in scene.statements):
+            arguments[f"{kind}_annotators"] = [s.annotator for s in mine]
+    return Links(**arguments)
+
+
+def in_order_of_links(scene: Scene, values: np.ndarray) -> np.ndarray:
+    """Values of the statements in the order of ``links_of``: must-links first."""
+    same = np.array([s.same for s in scene.statements], dtype=bool)
+    return np.concatenate([values[same], values[~same]])
+
+
+def settings_of(scene: Scene) -> dict[str, Any]:
+    """Arguments of a LinkMixture that starts from the parameters of a scene and adds nothing to its covariances."""
+    return {
+        "n_classes": scene.n_classes,
+        "clusters_per_class": scene.means.shape[1],
+        "shared_clusters": scene.shared,
+        "linked_points": scene.linked_points,
+        "link_weight": scene.link_weight,
+        "init": {
+            "class_weights": scene.class_weights,
+            "cluster_weights": scene.cluster_weights,
+            "means": scene.means,
+            "covariances": scene.covariances,
+        },
+        "reg_covar": 0.0,
+        "tol": 0.0,
+    }
+
+
+def fit_arguments(scene: Scene) -> dict[str, Any]:
+    """Arguments of its `fit`."""
+    return {"X": scene.X, "y": scene.known, "links": links_of(scene), "sample_weight": scene.sample_weight}
+
+
+def engine(scene: Scene, coupling: Any, reg_covar: float = 0.0) -> tuple[em.Model, em.Data, em.Parameters]:
+    """What the EM engine needs for a scene."""
+    density = Gaussian(FORMS["full"], reg_covar)
+    linked, free = scene.linked, scene.free
+    weights, known = scene.sample_weight, scene.known
+    bound = coupling.bind(links_of(scene).restrict(linked), len(linked), scene.n_classes)
+    data = em.Data(
+        scene.X[free],
+        scene.X[linked],
+        None if weights is None else weights[free],
+        None if weights is None else weights[linked],
+        None if known is None else known[free],
+        None if known is None else known[linked],
+    )
+    arrays = {"means": scene.means, "covariances": scene.covariances}
+    parameters = em.Parameters(
+        scene.class_weights,
+        scene.cluster_weights,
+        density.given(arrays, scene.means.shape[:2], scene.X.shape[1]),
+        bound.first_reliability(),
+        shared_clusters=scene.shared,
+    )
+    return em.Model(density, bound, scene.link_weight), data, parameters
+
+
+def assert_step(scene: Scene, coupling: Any, found: Found) -> None:
+    """Both steps of the engine against what enumeration found, to 1e-10; class weights as far as a solver can tell."""
+    # With so few points a full covariance may be singular: reg_covar, taken off again below.
+    model, data, parameters = engine(scene, coupling, reg_covar=1.0)
+    expectation = em.expect(model, data, parameters)
+    close = {"rtol": 0, "atol": 1e-10}
+    np.testing.assert_allclose(expectation.log_likelihood, found.log_likelihood, **close)
+    np.testing.assert_allclose(expectation.links.log_likelihood, found.link_log_likelihood, **close)
+    np.testing.assert_allclose(expectation.links.label_weights, found.label_weights[scene.linked], **close)
+    np.testing.assert_allclose(expectation.links.class_counts, found.link_counts, **close)
+    np.testing.assert_allclose(expectation.free_class_counts, found.free_counts, **close)
+    np.testing.assert_allclose(expectation.cluster_counts, found.responsibilities.sum(axis=0), **close)
+
+    after = em.maximise(model, expectation, parameters)
+    if not np.isnan(scene.X).any():
+        cluster_weights, means, covariances = updated(scene, found)
+        arrays = model.density.attributes(after.components, scene.means.shape[:2])
+        np.testing.assert_allclose(after.cluster_weights, cluster_weights, **close)
+        np.testing.assert_allclose(arrays["means"], means, **close)
+        np.testing.assert_allclose(arrays["covariances"] - np.eye(scene.X.shape[1]), covariances, **close)
+    np.testing.assert_allclose(after.class_weights.sum(), 1, rtol=0, atol=1e-12)
+    if scene.n_classes > 1:
+        mine = class_weight_objective(scene, found, after.class_weights)
+        best = class_weight_objective(scene, found, best_class_weights(scene, found))
+        assert mine <= best + 1e-9 * max(1.0, abs(best))
+        np.testing.assert_allclose(class_weight_slope(scene, found, after.class_weights), 0, atol=1e-6)
+
+
+def assert_never_falls(trace: np.ndarray) -> None:
+    for before, after in pairwise(trace):
+        assert after >= before - 1e-9 * abs(before), trace

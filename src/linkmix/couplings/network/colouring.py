@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from linkmix.links.pairs import component_ids
 from linkmix.arrays import Array, Floats, Ints
 from linkmix.couplings.network.tempering import temper
+from linkmix.links.pairs import component_ids
 
 BACKTRACKING_STEPS = 20_000  # about a second for 500 nodes
 TEMPERING_SWEEPS = 1_500  # about four seconds for 500 nodes
@@ -60,8 +60,13 @@ def find_labels(
             total = np.zeros(forbidden.shape)
             np.add.at(total, group, score)
             score = total
-        limits = {"backtracking_steps": backtracking_steps, "tempering_sweeps": tempering_sweeps}
-        labels = find_labels(forbidden == 0, group[apart], score=score, **limits)
+        labels = find_labels(
+            forbidden == 0,
+            group[apart],
+            score=score,
+            backtracking_steps=backtracking_steps,
+            tempering_sweeps=tempering_sweeps,
+        )
         return None if labels is None else labels[group]
 
     if not allowed.any(axis=1).all():

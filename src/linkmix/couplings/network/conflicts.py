@@ -12,7 +12,8 @@ from linkmix.errors import InfeasibleLinks
 _LINKS_SHOWN = 10
 _CYCLE_STARTS = 200
 _CLIQUE_STEPS = 50_000
-_TRIALS = 500
+_TRIALS = 300
+_TRIAL_STEPS = 2000
 
 
 class InfeasibleNetwork(InfeasibleLinks):
@@ -31,13 +32,45 @@ class InfeasibleNetwork(InfeasibleLinks):
         self.edges = list(edges)
 
 
-def describe_conflict(n_classes: int, links: Sequence[tuple[int, int]], constrained: bool) -> str:
+class UndecidedNetwork(InfeasibleNetwork):
+    """No labelling was found that meets all hard edges, though there may be one. ``links`` are all hard edges."""
+
+
+def infeasible(
+    nodes: Ints, members: Ints, edges: Ints, allowed: Array, is_apart: Array, is_together: Array
+) -> InfeasibleNetwork:
+    """Build the error that names the links in conflict.
+
+    Parameters
+    ----------
+    nodes, members : ndarray
+        The nodes of the component in question, and the positions of its edges.
+    edges : ndarray of shape (n_edges, 2)
+        All edges of the network.
+    allowed : ndarray of bool, shape (n_nodes, n_classes)
+        Which labels a node may have.
+    is_apart, is_together : ndarray of bool, shape (n_edges,)
+        Edges that forbid equal labels, and edges that forbid different ones.
+    """
+    hopeless = nodes[~allowed[nodes].any(axis=1)]
+    if len(hopeless):
+        return InfeasibleNetwork(f"node {hopeless[0]} has no label with a positive potential, whatever the links are")
+    members = members[is_apart[members] | is_together[members]]
+    is_loop = edges[members, 0] == edges[members, 1]
+    conflict = members[is_apart[members] & (is_loop | is_together[members])][:1]
+    if len(conflict) == 0:
+        ends, pairs = np.unique(edges[members], return_inverse=True)
+        conflict = members[find_conflict(allowed[ends], pairs.reshape(-1, 2), is_together[members])]
+    links = [(int(a), int(b)) for a, b in edges[conflict]]
+    constrained = not allowed[edges[conflict]].all()
+    return InfeasibleNetwork(_describe(allowed.shape[1], links, constrained), links, conflict.tolist())
+
+
+def _describe(n_classes: int, links: Sequence[tuple[int, int]], constrained: bool) -> str:
     """Say which links can not be met and how to mend it."""
     if len(links) == 1 and links[0][0] == links[0][1]:
         return f"node {links[0][0]} can not have a label other than its own: drop this link"
     classes = f"{n_classes} classes" if n_classes > 1 else "one class"
-    if not links:
-        return f"no labelling with {classes} has a positive probability, whatever the links are"
     shown = ", ".join(f"{a}-{b}" for a, b in links[:_LINKS_SHOWN])
     if len(links) > _LINKS_SHOWN:
         shown += f" and {len(links) - _LINKS_SHOWN} more"
@@ -148,6 +181,9 @@ def _reduce(allowed: Array, pairs: Ints, is_together: Array) -> list[int]:
 
 def _is_refuted(allowed: Array, pairs: Ints, is_together: Array) -> bool:
     try:
-        return find_labels(allowed, pairs[~is_together], pairs[is_together], backtracking_steps=2000, tempering_sweeps=0) is None
+        return (
+            find_labels(allowed, pairs[~is_together], pairs[is_together], backtracking_steps=2000, tempering_sweeps=0)
+            is None
+        )
     except UndecidedError:
         return False

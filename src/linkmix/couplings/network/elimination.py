@@ -8,7 +8,7 @@ from linkmix.arrays import Ints
 Neighbours = dict[int, set[int]]
 
 TABLES = 16  # all tables of a core together may have this many times the entries of the largest one
-_MOST_AXES = 60  # numpy has 64, and some are needed beside the nodes
+_MOST_AXES = 30  # numpy 1 has 32, and one is needed beside the nodes
 
 
 class Clique(NamedTuple):

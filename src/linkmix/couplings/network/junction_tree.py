@@ -198,7 +198,8 @@ def _batches(n_classes: int, trees: Sequence[tuple[int, list[Clique]]], pairs: I
         for tree, number in levels[level]:
             component, cliques = trees[tree]
             clique, size = cliques[number], len(cliques[number].residual)
-            above, row, axes, rank = -1, -1, (), 0
+            above, row, rank = -1, -1, 0
+            axes: tuple[int, ...] = ()
             if clique.parent >= 0:
                 above, row = place[tree, clique.parent]
                 nodes_above = (*cliques[clique.parent].residual, *cliques[clique.parent].separator)
@@ -216,7 +217,7 @@ def _batches(n_classes: int, trees: Sequence[tuple[int, list[Clique]]], pairs: I
     batches: list[_Batch] = []
     for members, (above, axes) in zip(groups, parents, strict=True):
         nodes = np.array([(*member.clique.residual, *member.clique.separator) for member in members])
-        n, k = nodes.shape
+        n = len(nodes)
         size = len(members[0].clique.residual)
         size_above = batches[above].nodes.shape[1] if above >= 0 else 0
         batches.append(

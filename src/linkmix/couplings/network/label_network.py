@@ -6,16 +6,16 @@ from typing import Literal
 
 import numpy as np
 
-from linkmix.links.pairs import component_ids
 from linkmix.arrays import Array, Floats, Ints
 from linkmix.couplings.network.colouring import UndecidedError, find_labels
-from linkmix.couplings.network.conflicts import InfeasibleNetwork, describe_conflict, find_conflict
+from linkmix.couplings.network.conflicts import InfeasibleNetwork, UndecidedNetwork, infeasible
 from linkmix.couplings.network.elimination import TABLES, Clique, exact_cliques, largest_clique
 from linkmix.couplings.network.forest import LOWEST, Forest
 from linkmix.couplings.network.junction_tree import JunctionTree
 from linkmix.couplings.network.loopy import LoopyPropagation
 from linkmix.couplings.network.search import most_probable_labels
 from linkmix.couplings.network.two_colouring import TwoColouring
+from linkmix.links.pairs import component_ids
 
 _IMPOSSIBLE = LOWEST / 2
 
@@ -131,11 +131,11 @@ class LabelNetwork:
             raise ValueError(f"hard has {len(self._hard)} entries for {len(self.edges)} edges: give one for each edge")
         self.components = component_ids(self.edges, n_nodes)
         self.n_components = int(self.components.max(initial=-1)) + 1
+        self._edge_component = self.components[self.edges[:, 0]]
 
         # Edges between the same two nodes are one pair.
-        self._is_loop = self.edges[:, 0] == self.edges[:, 1]
-        self._proper = np.flatnonzero(~self._is_loop)
-        self._loops = np.flatnonzero(self._is_loop)
+        is_loop = self.edges[:, 0] == self.edges[:, 1]
+        self._proper, self._loops = np.flatnonzero(~is_loop), np.flatnonzero(is_loop)
         self._pairs, pair_of_edge = np.unique(
             np.sort(self.edges[self._proper], axis=1), axis=0, return_inverse=True
         )  # (n_pairs, 2)
@@ -228,16 +228,20 @@ class LabelNetwork:
         edge_same[self._proper] = pair_same[self._pair_of_edge]
         return LabelPosterior(float(log_partition.sum()), log_partition, marginals, edge_same, converged, messages)
 
-    def most_probable(self, node_log_potential: Floats, log_same: Floats, log_different: Floats) -> Ints:
+    def most_probable(
+        self, node_log_potential: Floats, log_same: Floats, log_different: Floats, *, time_limit: float = 10.0
+    ) -> Ints:
         """Labels of the most probable labelling.
 
-        Exact wherever ``infer`` is, the smallest labels among equals. In a core too wide for exact inference an integer
-        program has ten seconds to find it; what is found meets all hard edges.
+        Exact wherever ``infer`` is, the smallest labels among equals. In a core too wide for exact inference a search
+        and an integer program look for it; what they find meets all hard edges.
 
         Parameters
         ----------
         node_log_potential, log_same, log_different : ndarray
             As for ``infer``.
+        time_limit : float
+            Seconds for the integer program, for each such core.
 
         Returns
         -------
@@ -246,7 +250,8 @@ class LabelNetwork:
         Raises
         ------
         InfeasibleNetwork
-            If no labelling has a positive probability, or none is found.
+            If no labelling has a positive probability. A subclass, UndecidedNetwork, if none was found in a core that
+            is too wide for exact inference, and no proof that there is none.
         """
         same, different = self._pair_potentials(log_same, log_different)
         forest, colouring, n_roots = self._forest, self._two_colouring, self._forest.n_roots
@@ -267,19 +272,23 @@ class LabelNetwork:
             numbers = self._exact_pairs
             self._junction_tree.most_probable(core, same[numbers], different[numbers], here, best)
         self._check_possible(best, node_log_potential, log_same, log_different)
-        for component in np.unique(self._pair_component[self._wide_pairs]):
+        for component in np.unique(self._pair_component[self._wide_pairs]).tolist():
             numbers = self._wide_pairs[self._pair_component[self._wide_pairs] == component]
             nodes, pairs = np.unique(forest.position[self._pairs[numbers]], return_inverse=True)
             try:
-                found = most_probable_labels(core[nodes], pairs.reshape(-1, 2), same[numbers], different[numbers])
+                found = most_probable_labels(
+                    core[nodes], pairs.reshape(-1, 2), same[numbers], different[numbers], time_limit=time_limit
+                )
             except UndecidedError:
-                raise InfeasibleNetwork(
-                    f"no labels were found that meet all links of a component of {len(nodes)} nodes and {len(numbers)} "
-                    "links, though there may be some: give fewer links, or ask for more classes",
-                    self._pairs[numbers].tolist(),
+                hard = np.flatnonzero((self._edge_component == component) & np.isneginf(log_same))
+                raise UndecidedNetwork(
+                    f"no labels were found that meet all {len(hard)} hard links of a component of {len(nodes)} nodes, "
+                    "though there may be some: give fewer links, or ask for more classes",
+                    [(int(a), int(b)) for a, b in self.edges[hard]],
+                    hard.tolist(),
                 ) from None
             if found is None:
-                raise self._infeasible(int(component), node_log_potential, log_same, log_different)
+                raise self._infeasible(component, node_log_potential, log_same, log_different)
             here[nodes] = found
         forest.trace_back(here, choices)
         labels[forest.order] = here
@@ -289,16 +298,17 @@ class LabelNetwork:
         if not np.isneginf(log_same[self._hard]).all():
             raise ValueError("an edge that was given as hard has a finite log_same: give minus infinity")
         n = len(self._pairs)
-        return (
-            np.bincount(self._pair_of_edge, log_same[self._proper], minlength=n),
-            np.bincount(self._pair_of_edge, log_different[self._proper], minlength=n),
+        same, different = (
+            np.bincount(self._pair_of_edge, values[self._proper], minlength=n).astype(np.float64)  # of nothing: int
+            for values in (log_same, log_different)
         )
+        return same, different
 
     def _constants(self, log_same: Floats, log_different: Floats) -> Floats:
         """What does not depend on the labels, for each component."""
         total = np.zeros(self.n_components)
-        np.add.at(total, self.components[self.edges[self._loops, 0]], log_same[self._loops])
-        np.add.at(total, self._coloured_components, log_different[self._coloured_edges])
+        np.add.at(total, self._edge_component[self._loops], log_same[self._loops])
+        np.add.at(total, self._edge_component[self._coloured_edges], log_different[self._coloured_edges])
         return total
 
     def _prepare_two_colouring(self, pair_is_hard: Array) -> TwoColouring:
@@ -310,7 +320,6 @@ class LabelNetwork:
         pairs = self._pairs[is_coloured[self._pair_component]]
         colouring = TwoColouring(nodes, self.components[nodes], pairs)
         self._coloured_edges = self._proper[is_coloured[self._pair_component[self._pair_of_edge]]]
-        self._coloured_components = self.components[self.edges[self._coloured_edges, 0]]
         if len(colouring.odd_components):
             raise self._infeasible(int(colouring.odd_components[0]))
         return colouring
@@ -346,7 +355,7 @@ class LabelNetwork:
         core_sizes = np.bincount(self._forest_components[self._wide_positions], minlength=self.n_components)
         component = int(core_sizes.argmax())
         n_nodes = int(np.count_nonzero(self.components == component))
-        n_edges = int(np.count_nonzero(self.components[self.edges[:, 0]] == component))
+        n_edges = int(np.count_nonzero(self._edge_component == component))
         width = largest_clique(self.n_classes, max_table)
         more = f" (and {len(wide) - 1} smaller ones)" if len(wide) > 1 else ""
         return (
@@ -358,8 +367,8 @@ class LabelNetwork:
         )
 
     def _check_hard_edges(self, component: int) -> None:
-        nodes, edges = self._members(component, self._hard)
-        pairs = np.searchsorted(nodes, self.edges[edges])
+        nodes, edges = np.flatnonzero(self.components == component), np.flatnonzero(self._hard)
+        pairs = np.searchsorted(nodes, self.edges[edges[self._edge_component[edges] == component]])
         try:
             labels = find_labels(np.ones((len(nodes), self.n_classes), dtype=bool), pairs, tempering_sweeps=0)
         except UndecidedError:
@@ -374,11 +383,6 @@ class LabelNetwork:
         if impossible.any():
             raise self._infeasible(int(impossible.argmax()), node_log_potential, log_same, log_different)
 
-    def _members(self, component: int, is_edge: Array) -> tuple[Ints, Ints]:
-        """Nodes of a component, and those of the given edges that lie in it."""
-        inside = self.components[self.edges[:, 0]] == component
-        return np.flatnonzero(self.components == component), np.flatnonzero(is_edge & inside)
-
     def _infeasible(
         self,
         component: int,
@@ -386,17 +390,11 @@ class LabelNetwork:
         log_same: Floats | None = None,
         log_different: Floats | None = None,
     ) -> InfeasibleNetwork:
-        """Build the error that names the hard edges in conflict; without potentials, those known to be hard."""
-        is_apart = self._hard if log_same is None else np.isneginf(log_same)
-        is_together = np.zeros_like(self._hard) if log_different is None else np.isneginf(log_different)
-        nodes, edges = self._members(component, is_apart | is_together)
-        allowed = np.ones((len(nodes), self.n_classes), dtype=bool)
-        if node_log_potential is not None:
-            allowed = ~np.isneginf(node_log_potential[nodes])
-        pairs = np.searchsorted(nodes, self.edges[edges])
-        broken = [edge for edge in edges.tolist() if self._is_loop[edge] and is_apart[edge]]
-        broken += np.flatnonzero(is_apart & is_together).tolist()
-        conflict = broken[:1] or edges[find_conflict(allowed, pairs, is_together[edges])].tolist()
-        links = [(int(a), int(b)) for a, b in self.edges[conflict]]
-        constrained = not allowed[np.unique(np.searchsorted(nodes, self.edges[conflict]))].all()
-        return InfeasibleNetwork(describe_conflict(self.n_classes, links, constrained), links, conflict)
+        """Build the error for a component; without potentials, from the edges that are known to be hard."""
+        allowed = np.ones((self.n_nodes, self.n_classes), dtype=bool)
+        is_apart, is_together = self._hard, np.zeros_like(self._hard)
+        if node_log_potential is not None and log_same is not None and log_different is not None:
+            allowed = ~np.isneginf(node_log_potential)
+            is_apart, is_together = np.isneginf(log_same), np.isneginf(log_different)
+        nodes, members = (np.flatnonzero(of == component) for of in (self.components, self._edge_component))
+        return infeasible(nodes, members, self.edges, allowed, is_apart, is_together)

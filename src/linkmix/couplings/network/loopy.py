@@ -41,13 +41,13 @@ class LoopyPropagation:
     damping : float
         Share of the old message in the new one. It grows when the messages do not settle.
     tol : float
-        Largest change of a message, as a probability, at which the run stops.
+        Largest change of a message, whose largest entry is 1, at which the run stops.
     max_iter : int
         How often all messages are sent at most.
     """
 
     def __init__(
-        self, n_nodes: int, pairs: Ints, *, damping: float = 0.3, tol: float = 1e-9, max_iter: int = 500
+        self, n_nodes: int, pairs: Ints, *, damping: float = 0.3, tol: float = 1e-8, max_iter: int = 200
     ) -> None:
         self._damping, self._tol, self._max_iter = damping, tol, max_iter
         self._n_pairs = len(pairs)
@@ -63,13 +63,16 @@ class LoopyPropagation:
         own = np.ascontiguousarray(log_potential.T)  # (M, n)
         same, different = np.tile(same, 2), np.tile(different, 2)
         if messages is None:
-            messages = np.full((len(own), 2 * self._n_pairs), -np.log(len(own)))
+            messages = np.zeros((len(own), 2 * self._n_pairs))
+        all_hard = np.isneginf(same).all()
         probabilities = np.exp(messages)
         damping, change, earlier = self._damping, np.inf, np.inf
         for iteration in range(1, self._max_iter + 1):
             cavity, _ = self._cavities(own, messages)
-            new = np.logaddexp(same + cavity, different + _log_sum_others(cavity))
-            new -= np.maximum(_log_sum(new), LOWEST)
+            new = different + _log_sum_others(cavity)
+            if not all_hard:
+                np.logaddexp(same + cavity, new, out=new)
+            new -= np.maximum(new.max(axis=0), LOWEST)
             messages = (1 - damping) * new + damping * messages
             old, probabilities = probabilities, np.exp(messages)
             change = np.abs(probabilities - old).max() / (1 - damping)
@@ -92,9 +95,7 @@ class LoopyPropagation:
         cavity -= np.maximum(cavity.max(axis=0), LOWEST)
         return cavity, beliefs
 
-    def _result(
-        self, own: Floats, same: Floats, different: Floats, messages: Floats, converged: bool
-    ) -> LoopyResult:
+    def _result(self, own: Floats, same: Floats, different: Floats, messages: Floats, converged: bool) -> LoopyResult:
         n = self._n_pairs
         cavity, beliefs = self._cavities(own, messages)
         node_log_partition = _log_sum(beliefs)
@@ -126,7 +127,7 @@ def _log_sum_others(values: Floats) -> Floats:
     first = values.argmax(axis=0)
     top = np.maximum(values[first, columns], LOWEST)
     scaled = np.exp(values - top)
-    others = np.log(np.maximum(scaled.sum(axis=0) - scaled, 0.0)) + top
+    others: Floats = np.log(np.maximum(scaled.sum(axis=0) - scaled, 0.0)) + top
     rest = values.copy()
     rest[first, columns] = -np.inf
     others[first, columns] = _log_sum(rest)

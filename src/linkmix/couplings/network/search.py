@@ -1,16 +1,15 @@
 """The most probable labels of a core that is too wide for tables: an integer program, and a search beside it."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
+from scipy.sparse import block_array, csr_array
 
-from linkmix.links.pairs import component_ids
 from linkmix.arrays import Floats, Ints
 from linkmix.couplings.network.colouring import TEMPERING_SWEEPS, UndecidedError, find_labels
 from linkmix.couplings.network.loopy import LoopyPropagation
+from linkmix.links.pairs import component_ids
 
 _SWEEPS = 100
 _LEAST_GAIN = 1e-9
@@ -64,6 +63,8 @@ def most_probable_labels(
         If no labels were found that meet all hard links, and no proof that there are none.
     """
     is_together = np.isneginf(different)
+    if np.isneginf(same[is_together]).any():
+        return None
     group = component_ids(pairs[is_together], len(log_potential))
     pairs, same, different = group[pairs[~is_together]], same[~is_together], different[~is_together]
     inside = pairs[:, 0] == pairs[:, 1]
@@ -75,9 +76,9 @@ def most_probable_labels(
     is_soft = ~inside & ~is_apart
     problem = _Problem(score, pairs[is_apart], pairs[is_soft], (same - different)[is_soft])
     if len(problem.apart) + len(problem.soft) == 0:
-        labels = None if np.isneginf(score.max()) else score.argmax(axis=1)  # all nodes together
-    else:
-        labels = _solve(problem, time_limit)
+        # All nodes are together.
+        return None if np.isneginf(score.max()) else np.asarray(score.argmax(axis=1)[group], dtype=np.int64)
+    labels = _solve(problem, time_limit)
     return None if labels is None else labels[group]
 
 
@@ -155,53 +156,57 @@ def _integer_program(problem: _Problem, time_limit: float) -> tuple[Ints | None,
     """Labels by branch and bound, None if none were found in time; and whether there provably are none."""
     n, n_classes = problem.score.shape
     allowed = ~np.isneginf(problem.score)
-    cost = -np.where(allowed, problem.score - problem.score.max(axis=1, keepdims=True), 0.0).ravel()
-    labels = np.arange(n_classes)
-    blocks: list[tuple[Ints, Ints, Floats]] = []  # rows, columns, values
-    low, high = [np.ones(n)], [np.ones(n)]
-    blocks.append((np.repeat(np.arange(n), n_classes), np.arange(n * n_classes), np.ones(n * n_classes)))
-
-    def cells(nodes: Ints) -> Ints:
-        return (nodes[:, None] * n_classes + labels).ravel()
-
-    def add_rows(columns_and_signs: list[tuple[Ints, float]], upper: float) -> None:
-        first = sum(map(len, low))
-        n_rows = len(columns_and_signs[0][0])
-        for columns, sign in columns_and_signs:
-            blocks.append((first + np.arange(n_rows), columns, np.full(n_rows, sign)))
-        low.append(np.full(n_rows, -np.inf))
-        high.append(np.full(n_rows, upper))
-
+    relative = np.where(allowed, problem.score - problem.score.max(axis=1, keepdims=True), 0.0)
+    one_label = _label_sums(n, n_classes)
+    # x[j, m] says whether node j has label m, in one row of variables.
     apart = np.unique(np.sort(problem.apart, axis=1), axis=0)
-    add_rows([(cells(apart[:, 0]), 1.0), (cells(apart[:, 1]), 1.0)], 1.0)
-
-    # A pair that is better apart pays once, in a variable that is at least x_am + x_bm - 1 for every label m.
-    parted = problem.gain < 0
-    a, b = problem.soft[parted].T
-    pays = n * n_classes + np.arange(len(a))
-    add_rows([(cells(a), 1.0), (cells(b), 1.0), (np.repeat(pays, n_classes), -1.0)], 1.0)
-    # A pair that is better together earns in a variable of each label, which is at most x_am and x_bm.
-    a, b = problem.soft[~parted].T
-    earns = n * n_classes + len(pays) + np.arange(len(a) * n_classes)
-    add_rows([(earns, 1.0), (cells(a), -1.0)], 0.0)
-    add_rows([(earns, 1.0), (cells(b), -1.0)], 0.0)
-
-    cost = np.concatenate([cost, -problem.gain[parted], -np.repeat(problem.gain[~parted], n_classes)])
-    rows, columns, values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    n_variables = len(cost)
+    not_both = _cells(apart[:, 0], n, n_classes) + _cells(apart[:, 1], n, n_classes)
+    # A pair that is better apart pays once, by a variable that is at least x[a, m] + x[b, m] - 1 for every label m.
+    is_parted = problem.gain < 0
+    a, b = problem.soft[is_parted].T
+    both = _cells(a, n, n_classes) + _cells(b, n, n_classes)
+    pays = _label_sums(len(a), n_classes).T
+    # A pair that is better together earns by a variable of each label, which is at most x[a, m] and x[b, m].
+    c, d = problem.soft[~is_parted].T
+    earns = _cells(np.arange(len(c)), len(c), n_classes)
+    blocks = [
+        [one_label, None, None],
+        [not_both, None, None],
+        [both, -pays, None],
+        [-_cells(c, n, n_classes), None, earns],
+        [-_cells(d, n, n_classes), None, earns],
+    ]
+    matrix = block_array([row for row in blocks if row[0].shape[0]], format="csc")
+    n_rows = [row[0].shape[0] for row in blocks]
+    cost = [-relative.ravel(), -problem.gain[is_parted], -np.repeat(problem.gain[~is_parted], n_classes)]
+    cost = [part for part in cost if len(part)]
+    n_variables = sum(map(len, cost))
     upper = np.ones(n_variables)
     upper[: n * n_classes] = allowed.ravel()
-    matrix = coo_array((values, (rows, columns)), shape=(sum(map(len, low)), n_variables)).tocsc()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = milp(
-            cost,
-            integrality=np.arange(n_variables) < n * n_classes,
-            bounds=Bounds(0.0, upper),
-            constraints=LinearConstraint(matrix, np.concatenate(low), np.concatenate(high)),
-            options={"time_limit": time_limit, "mip_rel_gap": 0.0},
-        )
+    result = milp(
+        np.concatenate(cost),
+        integrality=np.arange(n_variables) < n * n_classes,
+        bounds=Bounds(0.0, upper),
+        constraints=LinearConstraint(
+            matrix,
+            np.repeat([1.0, -np.inf, -np.inf, -np.inf, -np.inf], n_rows),
+            np.repeat([1.0, 1.0, 1.0, 0.0, 0.0], n_rows),
+        ),
+        options={"time_limit": time_limit, "mip_rel_gap": 0.0},
+    )
     if result.x is None:
         return None, result.status == _INFEASIBLE
-    found = result.x[: n * n_classes].reshape(n, n_classes).argmax(axis=1)
-    return (found if problem.value(found) > -np.inf else None), False
+    labels = np.asarray(result.x[: n * n_classes].reshape(n, n_classes).argmax(axis=1), dtype=np.int64)
+    return (labels if problem.value(labels) > -np.inf else None), False
+
+
+def _cells(nodes: Ints, n: int, n_classes: int) -> csr_array:
+    """Matrix with a row for each label of each of the nodes, that picks its variable."""
+    columns = (nodes[:, None] * n_classes + np.arange(n_classes)).ravel()
+    return csr_array((np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), n * n_classes))
+
+
+def _label_sums(n: int, n_classes: int) -> csr_array:
+    """Matrix that sums the variables of each of ``n`` nodes."""
+    cells = np.arange(n * n_classes)
+    return csr_array((np.ones(len(cells)), (cells // n_classes, cells)), shape=(n, len(cells)))

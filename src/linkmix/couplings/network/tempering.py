@@ -41,8 +41,8 @@ def temper(allowed: Array, neighbours: list[Ints], score: Floats, n_sweeps: int)
     rows = [graph[group] for group in groups]
     relative = np.where(allowed, score, -np.inf)
     relative -= relative.max(axis=1, keepdims=True)
-    preference = _SCORE_WEIGHT * np.maximum(relative, _LOWEST_SCORE)
-    preference = np.where(allowed, preference, -np.inf).astype(np.float32)[:, None]  # (n, 1, M)
+    wanted = np.where(allowed, _SCORE_WEIGHT * np.maximum(relative, _LOWEST_SCORE), -np.inf)
+    preference = wanted.astype(np.float32)[:, None]  # (n, 1, M)
 
     price = _PRICES.astype(np.float32)
     labels = np.zeros((n, n_copies), dtype=np.int64)

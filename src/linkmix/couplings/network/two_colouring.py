@@ -62,6 +62,8 @@ class TwoColouring:
         here = here - top[:, None]
         rows = np.arange(len(here))
         n = len(self.components)
-        first = np.bincount(self._number, here[rows, self._label], minlength=n)
-        second = np.bincount(self._number, here[rows, 1 - self._label], minlength=n)
-        return first, second, np.bincount(self._number, top, minlength=n)
+        first, second, scale = (
+            np.bincount(self._number, values, minlength=n).astype(np.float64)
+            for values in (here[rows, self._label], here[rows, 1 - self._label], top)
+        )
+        return first, second, scale

@@ -1,0 +1,174 @@
+"""EM-PC: posteriors are pushed until every cannot-link holds in expectation (Graca, Ganchev and Taskar, 2007).
+
+The E-step finds the labels ``q`` closest to the posterior ``p`` for which both ends of a cannot-link together have at
+most one label of each class in expectation:
+
+    q = argmin KL(q || p)        subject to q_a^m + q_b^m <= 1 for every cannot-link (a, b) and class m
+
+The objective that EM climbs is the log-likelihood of the points minus this divergence.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.sparse import bsr_array, csr_array, eye_array
+from scipy.sparse.linalg import spsolve
+
+from linkmix.arrays import Floats, Ints, log_sum_exp
+from linkmix.class_weights import normalise_class_weights
+from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.links import Links
+
+NEWTON_STEPS = 50
+TOLERANCE = 1e-10
+
+
+def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Floats, float, Floats]:
+    """Labels closest to the posterior under the constraints of cannot-links.
+
+    Parameters
+    ----------
+    log_posterior : ndarray of shape (n, n_classes)
+        Logarithm of the posterior; rows of probabilities that sum to one.
+    pairs : ndarray of shape (n_pairs, 2)
+        Cannot-links, each once.
+    slack : float
+        By how much the constraints may be missed, in the Euclidean norm over all of them.
+
+    Returns
+    -------
+    labels : ndarray of shape (n, n_classes)
+    divergence : float
+        KL divergence of the labels from the posterior.
+    multipliers : ndarray of shape (n_pairs, n_classes)
+    """
+    n_classes = log_posterior.shape[1]
+
+    def labels_of(multipliers: Floats) -> tuple[Floats, Floats]:
+        pull = np.zeros_like(log_posterior)
+        np.add.at(pull, pairs[:, 0], multipliers)
+        np.add.at(pull, pairs[:, 1], multipliers)
+        log_labels = log_posterior - pull
+        log_total = log_sum_exp(log_labels)
+        return np.exp(log_labels - log_total[:, None]), log_total
+
+    def negative_dual(flat: Floats) -> tuple[float, Floats]:
+        multipliers = flat.reshape(-1, n_classes)
+        labels, log_total = labels_of(multipliers)
+        value = log_total.sum() + multipliers.sum()
+        gradient = 1 - labels[pairs[:, 0]] - labels[pairs[:, 1]]
+        if slack:
+            norm = np.linalg.norm(multipliers)
+            value += slack * norm
+            gradient = gradient + slack * multipliers / norm if norm > 0 else gradient
+        return float(value), gradient.ravel()
+
+    multipliers = np.zeros((len(pairs), n_classes))
+    if len(pairs):
+        found = minimize(
+            negative_dual,
+            _first_multipliers(log_posterior, pairs).ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * multipliers.size,
+            options={"maxiter": 10_000, "maxfun": 20_000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-11},
+        )
+        multipliers = found.x.reshape(-1, n_classes)
+        if not slack:
+            multipliers = _newton(negative_dual, labels_of, multipliers, pairs)
+    labels, log_total = labels_of(multipliers)
+    pull = multipliers * (labels[pairs[:, 0]] + labels[pairs[:, 1]])
+    divergence = float(-log_total.sum() - pull.sum())
+    return labels, divergence, multipliers
+
+
+def _newton(
+    negative_dual: Callable[[Floats], tuple[float, Floats]],
+    labels_of: Callable[[Floats], tuple[Floats, Floats]],
+    multipliers: Floats,
+    pairs: Ints,
+) -> Floats:
+    """Projected Newton steps from where L-BFGS ended, at half the digits: the dual is flat to rounding there."""
+    n_pairs, n_classes = multipliers.shape
+    number = np.arange(n_pairs * n_classes).reshape(n_pairs, n_classes)
+    rows = np.concatenate([number.ravel(), number.ravel()])
+    ends = (pairs.T[:, :, None] * n_classes + np.arange(n_classes)).ravel()
+    flat = multipliers.ravel()
+    value, gradient = negative_dual(flat)
+    for _ in range(NEWTON_STEPS):
+        free = (flat > 0) | (gradient < 0)
+        if np.abs(np.where(flat > 0, gradient, np.minimum(gradient, 0.0))).max() <= TOLERANCE:
+            break
+        labels, _ = labels_of(flat.reshape(n_pairs, n_classes))
+        n = len(labels)
+        # Moving a multiplier moves the labels of both ends by minus their covariance.
+        blocks = labels[:, :, None] * (np.eye(n_classes) - labels[:, None, :])
+        covariance = bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * n_classes,) * 2).tocsr()
+        incidence = csr_array((np.ones(len(rows)), (rows, ends)), shape=(flat.size, n * n_classes))[free]
+        hessian = (incidence @ covariance @ incidence.T).tocsc()
+        ridge = 1e-12 + 1e-3 * min(1.0, float(np.abs(gradient[free]).max()) ** 2)  # the labels of a point sum to one
+        step = np.zeros_like(flat)
+        step[free] = spsolve(hessian + ridge * eye_array(hessian.shape[0], format="csc"), -gradient[free])
+        size = 1.0
+        while size > 1e-8:
+            trial = np.maximum(flat + size * step, 0.0)
+            trial_value, trial_gradient = negative_dual(trial)
+            if trial_value <= value + 1e-13 * (1 + abs(value)):
+                break
+            size /= 2
+        else:
+            break
+        flat, value, gradient = trial, trial_value, trial_gradient
+    return flat.reshape(n_pairs, n_classes)
+
+
+def _first_multipliers(log_posterior: Floats, pairs: Ints) -> Floats:
+    """Exact multipliers of a pair that shares no point with another; a start for the others.
+
+    At most one class can be too probable for both ends. There q_a = sigmoid((logit p_a - logit p_b) / 2), which takes
+    a multiplier of half the sum of the logits.
+    """
+    probability = np.exp(log_posterior)
+    with np.errstate(divide="ignore"):
+        logit = log_posterior - np.log1p(-np.minimum(probability, 1 - 1e-16))
+    half = (logit[pairs[:, 0]] + logit[pairs[:, 1]]) / 2
+    return np.where(probability[pairs[:, 0]] + probability[pairs[:, 1]] > 1, np.maximum(half, 0.0), 0.0)
+
+
+class BoundProjection(BoundCoupling):
+    """Cannot-links that hold in expectation."""
+
+    def __init__(self, links: Links, slack: float) -> None:
+        self.pairs, self.slack = links.cannot, slack
+
+    def expect(
+        self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
+    ) -> LinkExpectation:
+        """Projected posterior of the linked points."""
+        log_joint = np.log(class_weights) + class_log_density
+        log_row = log_sum_exp(log_joint)
+        labels, divergence, _ = project(log_joint - log_row[:, None], self.pairs, self.slack)
+        return LinkExpectation(float(log_row.sum()) - divergence, labels, labels.sum(axis=0))
+
+    def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
+        """Shares of the classes."""
+        return normalise_class_weights(free_counts + expectation.class_counts, previous)
+
+
+@dataclass(frozen=True)
+class Projection(Coupling):
+    """EM with posterior constraints.
+
+    Parameters
+    ----------
+    slack : float, default=0.0
+        By how much all constraints together may be missed.
+    """
+
+    slack: float = 0.0
+
+    def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
+        """Refuse what the method can not use."""
+        return BoundProjection(links, self.slack)

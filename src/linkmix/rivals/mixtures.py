@@ -1,0 +1,163 @@
+"""Rivals that are the same engine with another coupling: GMM, GM-PR as printed, GMM-EC, EM-PC and PPC."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
+
+from linkmix.checks import as_links
+from linkmix.couplings import Graph, MeanField, Pairwise, Projection, Uncoupled
+from linkmix.links import Links
+from linkmix.mixture import LinkMixture
+from linkmix.rivals.base import refuse_useless
+
+
+class _RivalMixture(LinkMixture):
+    """A LinkMixture with a coupling of its own and the settings of the published methods."""
+
+    uses_must: ClassVar[bool] = True
+    uses_cannot: ClassVar[bool] = True
+    uses_confidence: ClassVar[bool] = False
+
+    # What the published methods do not have.
+    density = "gaussian"
+    shrinkage = 0.0
+    shared_clusters = False
+    reliability = "given"
+    linked_points = "apart"
+    link_weight = 1.0
+    warm_start = False
+
+    def __init__(
+        self,
+        n_classes: int = 2,
+        *,
+        clusters_per_class: int = 1,
+        covariance_type: str = "full",
+        init: str | Mapping[str, Any] = "kmeans++",
+        n_init: int = 1,
+        reg_covar: float = 1e-6,
+        tol: float = 1e-6,
+        max_iter: int = 300,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        self.n_classes = n_classes
+        self.clusters_per_class = clusters_per_class
+        self.covariance_type = covariance_type
+        self.init = init
+        self.n_init = n_init
+        self.reg_covar = reg_covar
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        links: Links | None = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the mixture; the parameters are those of `LinkMixture.fit`."""
+        given = as_links(links, must_link, cannot_link)
+        refuse_useless(type(self).__name__, given, self.uses_must, self.uses_cannot, self.uses_confidence)
+        return super().fit(X, y, links=given, rows=rows, sample_weight=sample_weight)
+
+
+class GMM(_RivalMixture):
+    """Gaussian mixture without links, the baseline of all comparisons.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linkmix import purity
+    >>> from linkmix.rivals import GMM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(purity(y, GMM(3, n_init=10, random_state=0).fit(X).labels_), 2)
+    0.97
+    """
+
+    uses_must = False
+    uses_cannot = False
+    coupling = Uncoupled()
+
+
+class GMPR(_RivalMixture):
+    """GM-PR as printed: the paper's model, its start, one fit (Yu, Elhabian and Whitaker).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linkmix import Links
+    >>> from linkmix.rivals import GMPR
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GMPR(3, random_state=0).fit(X, links=Links.from_labels(y, 20, random_state=0)).converged_
+    True
+    """
+
+    uses_confidence = True
+    coupling = Pairwise()
+
+
+class GMMEC(_RivalMixture):
+    """GMM-EC: must-link closure and an exact network over cannot-links (Shental and others, 2003).
+
+    Chunklets are drawn independently; for independent points use ``LinkMixture(coupling=Graph(sampling="points"))``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linkmix import Links, links_satisfied
+    >>> from linkmix.rivals import GMMEC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> links = Links.from_labels(y, 20, random_state=0)
+    >>> links_satisfied(GMMEC(3, random_state=0).fit(X, links=links).labels_, links)
+    1.0
+    """
+
+    uses_confidence = True
+    coupling = Graph()
+
+
+class EMPC(_RivalMixture):
+    """EM-PC: posteriors projected until cannot-links hold in expectation (Graca, Ganchev and Taskar, 2007).
+
+    Must-links are refused. For slack use ``LinkMixture(coupling=Projection(slack=...))``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linkmix import Links
+    >>> from linkmix.rivals import EMPC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> links = Links.from_labels(y, 20, kind="cannot", random_state=0)
+    >>> EMPC(3, random_state=0).fit(X, links=links).labels_.shape
+    (150,)
+    """
+
+    uses_must = False
+    coupling = Projection()
+
+
+class PPC(_RivalMixture):
+    """PPC: links as penalties in the prior of the labels, by mean field (Lu and Leen, 2004).
+
+    A link is worth one nat; for another weight use ``LinkMixture(coupling=MeanField(weight=...))``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linkmix import Links
+    >>> from linkmix.rivals import PPC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> PPC(3, random_state=0).fit(X, links=Links.from_labels(y, 20, random_state=0)).labels_.shape
+    (150,)
+    """
+
+    uses_confidence = True
+    coupling = MeanField()

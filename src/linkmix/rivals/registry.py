@@ -1,0 +1,71 @@
+"""Every method by name, and what it can use: the one list for experiments, command line and docs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from linkmix.links import Links
+from linkmix.mixture import LinkMixture
+from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method under the name that experiments know it by.
+
+    Attributes
+    ----------
+    name : str
+    make : callable
+        Builds the estimator from ``n_classes`` and ``random_state``, both by name.
+    uses_must, uses_cannot, uses_confidence : bool
+        What it makes of must-links, cannot-links, and links that are not certain.
+    what : str
+        One line on what it is.
+    """
+
+    name: str
+    make: Callable[..., Any]
+    uses_must: bool
+    uses_cannot: bool
+    uses_confidence: bool
+    what: str
+
+    def usable(self, links: Links) -> Links:
+        """The links that the method can use, taken at their word if it knows no confidence."""
+        keep = self.uses_confidence
+        nothing = np.empty((0, 2), dtype=np.int64)
+        return Links(
+            links.must if self.uses_must else nothing,
+            links.cannot if self.uses_cannot else nothing,
+            must_confidence=links.must_confidence if keep and self.uses_must else None,
+            cannot_confidence=links.cannot_confidence if keep and self.uses_cannot else None,
+        )
+
+
+def _method(name: str, kind: Any, what: str) -> Method:
+    return Method(name, kind, kind.uses_must, kind.uses_cannot, kind.uses_confidence, what)
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method(
+            "linkmix",
+            partial(LinkMixture, coupling="graph", init="links", n_init=10, shrinkage="auto"),
+            True,
+            True,
+            True,
+            "network over all links, ten link-aware starts, covariances shrunk to the pooled one",
+        ),
+        _method("paper", GMPR, "GM-PR as printed: each link an item of its own, one k-means++ start"),
+        _method("gmm", GMM, "Gaussian mixture without links"),
+        _method("gmm-ec", GMMEC, "must-link closure and an exact network over cannot-links"),
+        _method("em-pc", EMPC, "posteriors projected until cannot-links hold in expectation"),
+        _method("ppc", PPC, "links as penalties in the prior, mean field"),
+    )
+}
+"""All methods by name."""

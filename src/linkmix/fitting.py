@@ -4,10 +4,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
+from threadpoolctl import ThreadpoolController
 
 from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints
@@ -17,6 +19,8 @@ from linkmix.errors import DegenerateCluster, InfeasibleLinks
 from linkmix.links import Links
 
 LINKS_SHOWN = 10
+WIDE = 64
+"""From so many columns on, the matrices of a fit are large enough to share among threads."""
 STARTS: dict[str, Callable[..., Ints]] = {
     "kmeans++": starts.kmeans_plusplus_classes,
     "links": starts.link_classes,
@@ -114,6 +118,21 @@ def linked_labels(
         # The pairwise model is at ease with links that no labelling meets; labels can not be.
         warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=4)
         return np.asarray(model.coupling.expect(log_labels, weights, reliability).label_weights.argmax(axis=1))
+
+
+@contextmanager
+def few_threads(n_features: int) -> Iterator[None]:
+    """One thread for linear algebra where matrices are small: more of them wait for each other instead of working."""
+    if n_features >= WIDE:
+        yield
+        return
+    with _thread_pools().limit(limits=1):
+        yield
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()  # a search through the loaded libraries, made once
 
 
 @contextmanager

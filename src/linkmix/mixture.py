@@ -37,7 +37,7 @@ from linkmix.densities import (
     Poisson,
     StudentT,
 )
-from linkmix.fitting import STARTS, Knowledge, Start, best_fit, bind, fresh_starts, linked_labels, part
+from linkmix.fitting import STARTS, Knowledge, Start, best_fit, bind, few_threads, fresh_starts, linked_labels, part
 from linkmix.links import Links
 
 COUPLINGS: dict[str, Callable[[bool], Coupling]] = {
@@ -253,7 +253,8 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         candidates = self._candidates(given, density, shape)
         model = bind(density, self._coupling(learn), links, self.n_classes, self.link_weight)
         data = part(given, keep_linked=self.linked_points == "both")
-        fit = best_fit(model, data, candidates, links, tol=self.tol, max_iter=self.max_iter)
+        with few_threads(points.shape[1]):
+            fit = best_fit(model, data, candidates, links, tol=self.tol, max_iter=self.max_iter)
         if self.tol > 0 and self.max_iter > 0 and not fit.converged:
             warnings.warn(
                 f"EM made max_iter={self.max_iter} steps and the log-likelihood still gained more than "
@@ -316,7 +317,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         """
         return log_sum_exp(self._log_joint(X))
 
-    def score(self, X: ArrayLike, y: object = None) -> float:
+    def score(self, X: ArrayLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> float:
         """Mean log-density of the points.
 
         Parameters
@@ -325,13 +326,17 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             Points.
         y : object
             Not used.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each point counts.
 
         Returns
         -------
         float
             Mean of `score_samples`.
         """
-        return float(self.score_samples(X).mean())
+        points = self._seen(X)
+        log_density = log_sum_exp(em.class_log_joint(self._fitted_density, self._parameters, points))
+        return float(np.average(log_density, weights=check_sample_weight(sample_weight, points)))
 
     def log_likelihood(self, X: ArrayLike, links: Links | None = None) -> float:
         """Log-likelihood J of these parameters on any points and links.

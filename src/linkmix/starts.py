@@ -55,18 +55,15 @@ def nearest_seed(X: Array, n_groups: int, random: RandomState, sample_weight: Fl
 
 
 def _distinct_rows(X: Array, sample_weight: Floats | None) -> tuple[Ints, Floats]:
-    """One row number for each different row, in an order that follows from their values, and how often they count.
-
-    Rows are told apart by a hash of their bits, which costs one sort of n numbers instead of one per column.
-    """
-    bits = np.ascontiguousarray(X + 0.0, dtype=np.float64).view(np.uint64)  # adding zero turns -0.0 into 0.0
-    odd = np.random.RandomState(0).randint(0, 2**62, size=X.shape[1], dtype=np.int64).astype(np.uint64) * 2 + 1
-    mixed = (bits ^ (bits >> np.uint64(32))) * odd
-    _, first, inverse = np.unique(
-        (mixed ^ (mixed >> np.uint64(29))).sum(axis=1), return_index=True, return_inverse=True
-    )
-    weights = np.bincount(inverse, weights=sample_weight, minlength=len(first)).astype(np.float64)
-    return first[weights > 0], weights[weights > 0]
+    """One row number for each different row, in order of their values, and how often they count."""
+    order = np.argsort(X[:, 0], kind="stable")
+    if np.any(X[order[1:], 0] == X[order[:-1], 0]):  # the first column does not settle the order
+        order = np.lexsort(X.T[::-1])
+    new = np.ones(len(X), dtype=bool)
+    new[1:] = np.any(X[order[1:]] != X[order[:-1]], axis=1)
+    group = np.cumsum(new) - 1
+    weights = np.bincount(group, weights=None if sample_weight is None else sample_weight[order]).astype(np.float64)
+    return order[new][weights > 0], weights[weights > 0]
 
 
 def from_classes(

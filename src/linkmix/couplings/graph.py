@@ -11,6 +11,7 @@ without data. A link of confidence q is an observation, made with probability q 
 not; what is observed needs no place in ``Z``.
 """
 
+import warnings
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,12 +23,20 @@ from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp
 from linkmix.checks import check_choice
 from linkmix.class_weights import SMALLEST_WEIGHT, normalise_class_weights, solve_class_weights
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
-from linkmix.couplings.network import InfeasibleNetwork, LabelNetwork, LabelPosterior
+from linkmix.couplings.network import ApproximateInference, InfeasibleNetwork, LabelNetwork, LabelPosterior
 from linkmix.couplings.statements import Statements
 from linkmix.errors import InfeasibleLinks
 from linkmix.links import Links
 
 SAMPLING = ("chunklets", "points")
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Say nothing of networks that are too wide for exact inference, where no inference is asked of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ApproximateInference)
+        yield
 
 
 class LinkGraph:
@@ -124,7 +133,9 @@ class BoundGraph(BoundCoupling):
         self._rest = np.flatnonzero(rest)
         number = np.cumsum(rest) - 1
         rest_edges = number[edges[~pair]]
-        self._prior = LabelNetwork(len(self._rest), n_classes, rest_edges, hard=np.ones(len(rest_edges), dtype=bool))
+        with unwarned():  # the network of all links has warned already
+            hard = np.ones(len(rest_edges), dtype=bool)
+            self._prior = LabelNetwork(len(self._rest), n_classes, rest_edges, hard=hard)
         self._prior_same = np.full(len(rest_edges), -np.inf)
         self._prior_different = np.zeros(len(rest_edges))
 
@@ -158,6 +169,8 @@ class BoundGraph(BoundCoupling):
             if len(previous) == 2:  # pairs say nothing of two class weights; leave them out before they cancel
                 return normalise_class_weights(free_counts + expectation.loose_counts, previous)
             return solve_class_weights(counts, self._n_pairs, previous)
+        if not self._prior.is_exact:  # the gradient would be approximate and dear: take the shares of the labels
+            return normalise_class_weights(counts, previous)
 
         def objective(theta: Floats) -> tuple[float, Floats]:
             normalised = theta - log_sum_exp(theta)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
-from linkmix.couplings.graph import LinkGraph
+from linkmix.couplings.graph import LinkGraph, unwarned
 from linkmix.couplings.statements import Statements
 from linkmix.links import Links, Relation
 
@@ -113,7 +113,8 @@ class BoundPairwise(BoundCoupling):
         A point that is in relations of other kinds alone has its most probable label there.
         """
         links = self._links
-        graph = LinkGraph(links, self._n_linked, self._n_classes, learn_reliability=self._learn_reliability)
+        with unwarned():  # the most probable labels are searched for, whatever the width
+            graph = LinkGraph(links, self._n_linked, self._n_classes, learn_reliability=self._learn_reliability)
         node = np.log(class_weights) + graph.sum_up(class_log_density)
         together = graph.most_probable_labels(node, reliability)
         linked = np.isin(np.arange(self._n_linked), np.concatenate([links.must, links.cannot]))

@@ -38,7 +38,8 @@ def find_labels(
     score : ndarray of shape (n, n_classes), optional
         Labels with a high score are tried first. Finite where the label is allowed.
     backtracking_steps, tempering_sweeps : int
-        Limits of the two ways to search. Only the first one can tell that there are no labels.
+        Limits of the two ways to search: labels tried beyond one for each node, and draws of all labels. Only the
+        first way can tell that there are no labels.
 
     Returns
     -------
@@ -148,7 +149,7 @@ def _backtrack(allowed: Array, neighbours: list[Ints], score: Floats, limit: int
         return node, candidates(node), None
 
     path = [choose()]
-    for _ in range(limit):
+    for _ in range(n + limit):
         node, values, touched = path.pop()
         if touched is not None:  # take the last label back
             label = labels[node]

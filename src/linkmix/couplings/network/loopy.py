@@ -34,8 +34,6 @@ class LoopyPropagation:
 
     Parameters
     ----------
-    n_nodes : int
-        Number of nodes; each one is in a pair.
     pairs : ndarray of shape (n_pairs, 2)
         The edges.
     damping : float
@@ -46,15 +44,13 @@ class LoopyPropagation:
         How often all messages are sent at most.
     """
 
-    def __init__(
-        self, n_nodes: int, pairs: Ints, *, damping: float = 0.3, tol: float = 1e-8, max_iter: int = 200
-    ) -> None:
+    def __init__(self, pairs: Ints, *, damping: float = 0.3, tol: float = 1e-8, max_iter: int = 200) -> None:
         self._damping, self._tol, self._max_iter = damping, tol, max_iter
         self._n_pairs = len(pairs)
         self._source = np.concatenate([pairs[:, 0], pairs[:, 1]])  # (2 n_pairs,): both directions of each pair
         target = np.concatenate([pairs[:, 1], pairs[:, 0]])
         self._by_target = np.argsort(target, kind="stable")
-        self._starts = np.searchsorted(target[self._by_target], np.arange(n_nodes))
+        self._targets, self._starts = np.unique(target[self._by_target], return_index=True)
 
     def infer(
         self, log_potential: Floats, same: Floats, different: Floats, messages: Floats | None = None
@@ -87,7 +83,8 @@ class LoopyPropagation:
 
     def _cavities(self, own: Floats, messages: Floats) -> tuple[Floats, Floats]:
         """Log-belief of the source of each message without what its target says, and log-beliefs of the nodes."""
-        beliefs = own + np.add.reduceat(messages[:, self._by_target], self._starts, axis=1)
+        beliefs = own.copy()
+        beliefs[:, self._targets] += np.add.reduceat(messages[:, self._by_target], self._starts, axis=1)
         back = np.roll(messages, self._n_pairs, axis=1)
         # A target that forbids a label can not be where its source has it, so that it does not matter what it is told
         # of this label.

@@ -107,7 +107,7 @@ def _guide(problem: _Problem) -> Floats:
     """Logarithm of approximate marginals: they know more than the nodes alone of what the links leave possible."""
     pairs = np.concatenate([problem.apart, problem.soft])
     same = np.concatenate([np.full(len(problem.apart), -np.inf), problem.gain])
-    loopy = LoopyPropagation(len(problem.score), pairs, tol=1e-3, max_iter=200)
+    loopy = LoopyPropagation(pairs, tol=1e-3, max_iter=200)
     with np.errstate(divide="ignore", invalid="ignore"):
         marginals = loopy.infer(problem.score, same, np.zeros(len(pairs))).marginals
     return np.log(np.maximum(np.nan_to_num(marginals), 1e-300))

@@ -1,0 +1,172 @@
+"""The command line. The only module that prints."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+try:
+    import click
+except ModuleNotFoundError:
+    sys.exit("The linkmix command needs click: pip install 'linkmix[app]'")
+
+if TYPE_CHECKING:
+    from linkmix.demo import Demo, Result
+
+
+class BadInput(click.ClickException):
+    """Something that the user gave can not be used. Exits with 2, as click does for a wrong option."""
+
+    exit_code = 2
+
+
+def print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    """Print the version and stop."""
+    if not wanted or context.resilient_parsing:
+        return
+    from linkmix import __version__
+
+    click.echo(f"linkmix {__version__}")
+    context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show the version."
+)
+def main() -> None:
+    """Cluster points with must-links and cannot-links.
+
+    Say which points belong together and which do not: linkmix fits a mixture model in which those links are part of
+    the likelihood.
+
+    \b
+    Examples:
+      linkmix demo                 what 20 links change on real data
+      linkmix demo --out pictures  the same, with the picture in another folder
+      linkmix demo --help          the options of one command
+    """  # noqa: D301  (click wants the backspace itself)
+
+
+@main.command()
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the picture; it is made if it is not there.",
+)
+@click.option("--links", "n_links", type=click.IntRange(1), default=20, show_default=True, help="Number of links.")
+@click.option(
+    "--draws",
+    "n_draws",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    help="Draws of links to average over; 0 for the shown one alone.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Seed of the first draw of links."
+)
+def demo(folder: Path, n_links: int, n_draws: int, seed: int) -> None:
+    """Show what 20 links change on real data.
+
+    Clusters scikit-learn's handwritten digits 1, 2 and 5 without links and with links between random pairs of images,
+    prints both results, and draws them.
+
+    \b
+    Examples:
+      linkmix demo
+      linkmix demo --links 10 --seed 7
+      linkmix demo --out pictures --draws 0
+    """  # noqa: D301
+    with extras_needed(), bad_input():
+        from linkmix import demo as room
+        from linkmix import plots
+
+        folder.mkdir(parents=True, exist_ok=True)
+        shown = room.run(n_links, seed=seed)
+        path = folder / "linkmix-demo.png"
+        plots.save_picture(room.picture(shown), path)
+    print_demo(shown)
+    click.echo(f"\nThe picture is {path}.\n{what_one_sees(shown)}")
+    if n_draws:
+        click.echo(f"\nThe same with {n_draws} draws of {n_links} links ...")
+        print_draws(shown, room.repeat(shown, n_draws, seed=seed), seed)
+
+
+def print_demo(shown: "Demo") -> None:
+    """Print both results as a table."""
+    links = shown.links
+    click.echo(
+        f"{len(shown.data.y)} images of the {', '.join(shown.data.class_names)}; "
+        f"{links.n_must} must-links and {links.n_cannot} cannot-links between random pairs.\n"
+    )
+    click.echo(f"{'':16}{'':>8}{'adjusted':>10}{'links satisfied by':>20}{'log-':>12}{'':>12}")
+    click.echo(
+        f"{'mixture':16}{'purity':>8}{'Rand':>10}{'predict':>11}{'labels_':>9}{'likelihood':>12}{'iterations':>12}"
+    )
+    for name, result in (("without links", shown.without), ("with links", shown.with_links)):
+        click.echo(
+            f"{name:16}{result.purity:8.3f}{result.adjusted_rand:10.3f}{result.links_by_predict:11.2f}"
+            f"{result.links_by_labels:9.2f}{result.model.log_likelihood_:12.1f}{result.model.n_iter_:12}"
+        )
+    click.echo(
+        "\nBoth keep the most likely of the same 10 starts. The log-likelihoods sum over different items (a link with"
+        "\nits two points is one) and do not compare."
+    )
+
+
+def what_one_sees(shown: "Demo") -> str:
+    """Say what the picture shows, in a sentence."""
+    before = "Without links the mixture parts the ones, which are written in two ways, and takes most of them for twos"
+    if shown.with_links.adjusted_rand > shown.without.adjusted_rand:
+        return f"{before};\nthe links bring the two ways of writing a one together."
+    return f"{before};\nthese links do not change that, as a few draws of links do not: try another --seed."
+
+
+def print_draws(shown: "Demo", results: "list[Result]", seed: int) -> None:
+    """Print the mean over several draws of links."""
+    import numpy as np
+
+    for name in ("purity", "adjusted_rand"):
+        values = np.array([getattr(result, name) for result in results])
+        spread = f" +- {values.std(ddof=1):.3f} (standard deviation)" if len(values) > 1 else ""
+        before = getattr(shown.without, name)
+        click.echo(
+            f"mean {name.replace('adjusted_rand', 'adjusted Rand')}: {values.mean():.3f}{spread}, "
+            f"from {values.min():.3f} to {values.max():.3f}; {before:.3f} without links"
+        )
+    better = sum(result.adjusted_rand > shown.without.adjusted_rand + 0.01 for result in results)
+    click.echo(f"better than without links (adjusted Rand, by more than 0.01) in {better} of {len(results)} draws")
+
+
+@contextmanager
+def bad_input() -> Iterator[None]:
+    """Turn errors about what the user gave into one message and exit code 2."""
+    try:
+        yield
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        raise BadInput(f"{place}{error.strerror or error}") from None
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+
+
+@contextmanager
+def extras_needed() -> Iterator[None]:
+    """Say how to install what is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing_extra(error)
+
+
+def missing_extra(error: ModuleNotFoundError) -> NoReturn:
+    """Name the missing package and the command that installs it; an error of our own stays an error."""
+    package = (error.name or "").partition(".")[0]
+    if package in ("matplotlib", "PIL"):
+        raise click.ClickException(f"this command needs {package}: pip install 'linkmix[app]'") from None
+    raise error

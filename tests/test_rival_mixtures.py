@@ -21,6 +21,7 @@ from linkmix.rivals import EMPC, GMM, GMMEC, GMPR, METHODS, PPC
 MIXTURES = [GMM, GMPR, GMMEC, EMPC, PPC]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some checks fit noise
 @parametrize_with_checks([kind() for kind in MIXTURES])
 def test_scikit_learn(estimator, check):
     check(estimator)

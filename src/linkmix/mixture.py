@@ -153,7 +153,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
     >>> model = LinkMixture(n_classes=2, covariance_type="diag", random_state=0).fit(X, links=links)
     >>> bool(model.labels_[0] == model.labels_[1] != model.labels_[4])
     True
-    >>> model.predict_proba([[0.1, 0.5]]).max().round(3)
+    >>> float(model.predict_proba([[0.1, 0.5]]).max().round(3))
     1.0
     """
 

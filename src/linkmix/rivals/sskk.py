@@ -1,0 +1,374 @@
+"""SSKK: semi-supervised kernel k-means (Kulis, Basu, Dhillon, Mooney 2005, 2009)."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from sklearn.exceptions import ConvergenceWarning
+
+from linkmix.arrays import Array, Floats, Ints
+from linkmix.checks import check_choice, check_number
+from linkmix.links import Links
+from linkmix.rivals.base import Rival
+from linkmix.rivals.kernels import Precision, check_precision, rbf_similarity
+
+__all__ = ["SSKK", "KernelMeans", "kernel_kmeans", "lowest_eigenvalue"]
+
+Objective = Literal["ratio-association", "normalised-cut", "ratio-cut"]
+OBJECTIVES = ("ratio-association", "normalised-cut", "ratio-cut")
+
+_DENSE_LIMIT = 200  # up to this size all eigenvalues cost less than the start of an iteration
+_TIE = 1e-12  # a point moves only for a gain above rounding, or ties would keep it moving
+
+
+class SSKK(Rival):
+    """Kernel k-means in which links change the similarity of the points that they join.
+
+    A must-link adds `link_weight` to the similarity of its two points and a cannot-link takes it away. Weighted kernel
+    k-means on the sum is then the same as a graph cut of the points, plus the weight of the links that are broken.
+    Links are wishes: a small weight lets them be broken.
+
+    Time is O(n^2 k) for an iteration, memory one n x n matrix: 8 n^2 bytes (200 MB at n = 5000), or half of that with
+    ``precision="float32"``.
+
+    Parameters
+    ----------
+    n_classes : int, default=2
+        Number of classes, k.
+    objective : {"ratio-association", "normalised-cut", "ratio-cut"}, default="ratio-association"
+        The graph objective. The first means the similarity within classes, divided by their sizes; the second what is
+        cut, divided by the sum of degrees; the third what is cut, divided by the sizes.
+    sigma : float, default=0.0
+        Added to the diagonal of the kernel (divided by the degrees, for the normalised cut). A large value makes the
+        kernel positive semi-definite, but also holds every point where it started.
+    link_weight : float or None, default=None
+        Weight of a link; None means n / (k C), with C links.
+    max_iter : int, default=100
+        Largest number of iterations.
+    precision : {"float64", "float32"}, default="float64"
+        Of the kernel matrix.
+    random_state : int, RandomState or None, default=None
+        Chooses the first seed among components of the same size.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Class of each point.
+    objective_trace_ : array
+        Objective of kernel k-means at the start and after each iteration that moved a point, without the share of the
+        shift, which is the same for all labels. Smaller is better.
+    n_iter_ : int
+        Number of iterations, the last one included, which moves no point.
+    converged_ : bool
+        Whether the last iteration moved no point.
+    shift_ : float
+        What stands on the diagonal in the end: `sigma`, or more if the iteration went in circles.
+
+    Notes
+    -----
+    The start: the components of the must-links, cannot-links taken over to whole components; the largest one, then
+    again and again the one farthest from those chosen; every component goes to the closest. Distances are those of the
+    similarity less the cannot-links, for every objective: by the kernels of the two cuts all points are close to one
+    seed. Points in no link are seeds only where the links give too few components: they would always be farthest.
+
+    With the kernel indefinite the iteration may go in circles, or settle at labels worse than earlier ones. Then the
+    diagonal is raised to the least value that makes the kernel positive semi-definite, and the iteration goes on from
+    the best labels so far; it can not worsen then. The kernel of the ratio cut, minus the Laplacian, is never
+    semi-definite: it is shifted from the beginning.
+
+    References
+    ----------
+    .. [1] B. Kulis, S. Basu, I. Dhillon, R. Mooney, "Semi-supervised graph clustering: a kernel approach", Machine
+       Learning 74, 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkmix.rivals.sskk import SSKK
+    >>> X = np.array([[0.0], [0.2], [0.4], [5.0], [5.2], [5.4]])
+    >>> SSKK(2, random_state=0).fit(X, must_link=[(0, 2)], cannot_link=[(2, 3)]).labels_
+    array([0, 0, 0, 1, 1, 1])
+    """
+
+    def __init__(
+        self,
+        n_classes: int = 2,
+        *,
+        objective: Objective = "ratio-association",
+        sigma: float = 0.0,
+        link_weight: float | None = None,
+        max_iter: int = 100,
+        precision: Precision = "float64",
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        self.n_classes = n_classes
+        self.objective = objective
+        self.sigma = sigma
+        self.link_weight = link_weight
+        self.max_iter = max_iter
+        self.precision = precision
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        check_choice("objective", self.objective, OBJECTIVES)
+        check_number("sigma", self.sigma, Real, 0)
+        check_number("max_iter", self.max_iter, Integral, 1)
+        if self.link_weight is not None:
+            check_number("link_weight", self.link_weight, Real, 0)
+        check_precision(self.precision)
+
+    def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
+        n_links = links.n_must + links.n_cannot
+        weight = self.link_weight
+        if weight is None:
+            weight = len(X) / (self.n_classes * n_links) if n_links else 0.0
+        similarity = rbf_similarity(X, precision=self.precision)
+        start = seed_labels(similarity, links, weight, self.n_classes, random)
+        kernel, weights = link_kernel(similarity, links, weight, self.objective)
+        sigma = float(self.sigma)
+        if self.objective == "ratio-cut":
+            sigma = max(sigma, -lowest_eigenvalue(kernel, weights))
+        result = kernel_kmeans(kernel, start, weights, sigma=sigma, max_iter=self.max_iter)
+        if not result.converged:
+            warnings.warn(
+                f"SSKK stopped after max_iter={self.max_iter} iterations before the labels settled: raise max_iter",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.objective_trace_ = result.objective_trace
+        self.n_iter_ = result.n_iter
+        self.converged_ = result.converged
+        self.shift_ = result.shift
+        return result.labels
+
+
+def link_kernel(similarity: Array, links: Links, link_weight: float, objective: Objective) -> tuple[Array, Floats]:
+    """The kernel matrix of an objective, without a shift, in place of the similarity; and the weights of the points."""
+    degrees = similarity.sum(axis=1, dtype=np.float64)
+    for pairs, sign in ((links.must, 1.0), (links.cannot, -1.0)):
+        rows, columns = pairs.T
+        similarity[rows, columns] += sign * link_weight  # each pair comes once: checked at the door
+        similarity[columns, rows] += sign * link_weight
+    if objective == "normalised-cut":
+        similarity /= degrees[:, None].astype(similarity.dtype)
+        similarity /= degrees.astype(similarity.dtype)
+        return similarity, degrees
+    if objective == "ratio-cut":
+        similarity[np.diag_indices_from(similarity)] -= degrees.astype(similarity.dtype)
+    return similarity, np.ones(len(similarity))
+
+
+class KernelMeans(NamedTuple):
+    """What weighted kernel k-means gives."""
+
+    labels: Ints  # (n,)
+    objective_trace: Floats  # at the start and after each iteration that moved a point
+    n_iter: int
+    converged: bool
+    shift: float
+
+
+class _Centroids(NamedTuple):
+    """Squared distances to the centroids of some labels, and the objective of these labels."""
+
+    distances: Floats  # (n, k), without the term K_ii, which is the same for all centroids
+    objective: float
+
+
+def kernel_kmeans(
+    kernel: Array,
+    labels: Ints,
+    weights: Floats | None = None,
+    *,
+    n_classes: int | None = None,
+    sigma: float = 0.0,
+    max_iter: int = 100,
+) -> KernelMeans:
+    """Weighted kernel k-means from given labels.
+
+    Each iteration moves every point to the closest centroid, d(x_i, c) = K_ii - 2 sum_j w_j K_ij / sum w +
+    sum_jl w_j w_l K_jl / (sum w)^2. With K positive semi-definite the objective, the weighted sum of these distances,
+    never worsens. With another K it may; if labels come back that were there before, or settle where the objective
+    is worse than it was, `sigma` is raised to the least value that makes the kernel positive semi-definite, and the
+    iteration goes on from the best labels.
+
+    Parameters
+    ----------
+    kernel : array of shape (n, n)
+        Symmetric.
+    labels : array of int, shape (n,)
+        Where to start: classes from 0.
+    weights : array of shape (n,), optional
+        Weights of the points, one if not given.
+    n_classes : int, optional
+        Number of classes; as many as `labels` has if not given. A class that is empty takes the point that is farthest
+        from its own centroid.
+    sigma : float, default=0.0
+        The kernel is taken with sigma / w_i added to the diagonal. The matrix itself is left alone.
+    max_iter : int, default=100
+        Largest number of iterations.
+
+    Returns
+    -------
+    KernelMeans
+        Labels, the objective without the constant sigma (n - k), the number of iterations, whether the labels are
+        settled, and the shift at the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([0.0, 1.0, 5.0, 6.0])
+    >>> result = kernel_kmeans(np.outer(x, x), np.array([0, 1, 1, 1]))
+    >>> result.labels, result.objective_trace
+    (array([0, 0, 1, 1]), array([14.,  1.]))
+    """
+    weights = np.ones(len(kernel)) if weights is None else weights
+    n_classes = int(labels.max()) + 1 if n_classes is None else n_classes
+    means = _Means(kernel, weights, n_classes)
+    labels = np.asarray(labels, dtype=np.int64)
+    # Objectives compare only with the same number of classes: the share of the shift is sigma (n - k).
+    labels = means.fill(labels, means.at(labels, sigma).distances, sigma)
+    current = means.at(labels, sigma)
+    trace = [current.objective]
+    seen = {labels.tobytes()}
+    best, best_labels = current.objective, labels
+    psd = False
+    for n_iter in range(1, max_iter + 1):
+        moved = means.move(labels, current.distances, sigma)
+        if np.array_equal(moved, labels) and (psd or current.objective <= best):
+            return KernelMeans(labels, np.array(trace), n_iter, True, sigma)
+        if not psd and moved.tobytes() in seen:
+            # In circles, or settled where it is worse than before. The best labels so far are a start from which a
+            # semi-definite kernel can only gain.
+            sigma, psd = max(sigma, -lowest_eigenvalue(kernel, weights)), True
+            labels = best_labels
+        else:
+            labels = moved
+        current = means.at(labels, sigma)
+        trace.append(current.objective)
+        seen.add(labels.tobytes())
+        if current.objective < best:
+            best, best_labels = current.objective, labels
+    return KernelMeans(labels, np.array(trace), max_iter, False, sigma)
+
+
+@dataclass(frozen=True)
+class _Means:
+    """Centroids in the feature space of a kernel."""
+
+    kernel: Array
+    weights: Floats
+    n_classes: int
+
+    def at(self, labels: Ints, sigma: float) -> _Centroids:
+        rows = np.arange(len(labels))
+        member = np.zeros((len(labels), self.n_classes), dtype=self.kernel.dtype)
+        member[rows, labels] = self.weights
+        sums = (self.kernel @ member).astype(np.float64)  # (n, k): sum over j in c of w_j K_ij
+        mass = np.bincount(labels, self.weights, minlength=self.n_classes)
+        inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
+        own = np.bincount(labels, self.weights * sums[rows, labels], minlength=self.n_classes)  # sum_jl w_j w_l K_jl
+        trace = float(self.weights @ self.kernel.diagonal())
+        distances = own * inverse**2 - 2.0 * sums * inverse
+        # What sigma / w_i on the diagonal adds, without touching the matrix; sigma / w_i itself is common to all.
+        distances += sigma * inverse
+        distances[rows, labels] -= 2.0 * sigma * inverse[labels]
+        distances[:, mass == 0] = np.inf
+        return _Centroids(distances, trace - float(own @ inverse))
+
+    def move(self, labels: Ints, distances: Floats, sigma: float) -> Ints:
+        rows = np.arange(len(labels))
+        nearest = np.asarray(distances.argmin(axis=1), dtype=np.int64)
+        here = distances[rows, labels]
+        gain = here - distances[rows, nearest]
+        moved = np.where(gain > _TIE * (1.0 + np.abs(here)), nearest, labels)
+        return self.fill(moved, distances, sigma)
+
+    def fill(self, labels: Ints, distances: Floats, sigma: float) -> Ints:
+        """Give each empty class the point that costs most where it is; that can not worsen a semi-definite kernel."""
+        sizes = np.bincount(labels, minlength=self.n_classes)
+        if sizes.all():
+            return labels
+        labels = labels.copy()
+        rows = np.arange(len(labels))
+        cost = self.weights * (self.kernel.diagonal() + distances[rows, labels]) + sigma
+        for empty in np.flatnonzero(sizes == 0):
+            taken = int(np.where(sizes[labels] > 1, cost, -np.inf).argmax())
+            sizes[labels[taken]] -= 1
+            sizes[empty] += 1
+            labels[taken] = empty
+        return labels
+
+
+def lowest_eigenvalue(kernel: Array, weights: Floats) -> float:
+    """A lower bound, close to the lowest eigenvalue of w^1/2 K w^1/2: minus it is the shift that makes K semi-definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lowest_eigenvalue(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones(2))
+    -1.0
+    """
+    n = len(kernel)
+    root = np.sqrt(weights)
+
+    def product(vector: Array) -> Floats:
+        image: Floats = (kernel @ (root * vector.ravel()).astype(kernel.dtype)).astype(np.float64)
+        return root * image
+
+    if n > _DENSE_LIMIT:
+        try:
+            operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
+            start = np.random.RandomState(0).normal(size=n)  # ARPACK's own start would differ from call to call
+            values, vectors = eigsh(operator, k=1, which="SA", tol=1e-6, v0=start)
+        except ArpackNoConvergence:
+            pass
+        else:
+            # Some eigenvalue is within the residual of the Ritz value; the margin is for those below.
+            return float(values[0] - 2.0 * np.linalg.norm(product(vectors[:, 0]) - values[0] * vectors[:, 0]))
+    scaled = root[:, None] * kernel * root
+    value = float(eigh(scaled, eigvals_only=True, subset_by_index=[0, 0])[0])
+    return value - 1e-14 * n * abs(value)
+
+
+def seed_labels(similarity: Array, links: Links, link_weight: float, n_classes: int, random: RandomState) -> Ints:
+    """The start: components of must-links that are far apart, every other one to the closest of them.
+
+    Distances are those of the similarity less the cannot-links, with all that follow from the given ones; these need
+    not be listed, since all pairs of two components have the same link. Must-links make the components, and do not
+    count again: their weight within a seed would push away every point that is in no link.
+    """
+    components = links.chunklets(len(similarity))
+    sizes = np.bincount(components)
+    # The sum of all similarities within each component.
+    within = np.bincount(components, similarity.diagonal().astype(np.float64))
+    linked = np.unique(links.must)
+    linked = linked[np.argsort(components[linked], kind="stable")]
+    for rows in np.split(linked, np.flatnonzero(np.diff(components[linked])) + 1) if len(linked) else ():
+        within[components[rows[0]]] = similarity[np.ix_(rows, rows)].sum(dtype=np.float64)
+    spread = within / sizes**2.0
+    apart = components[links.cannot]  # (n_cannot, 2)
+
+    candidates = np.unique(components[links.points])
+    if len(candidates) < n_classes:
+        candidates = np.arange(len(sizes))
+    largest = candidates[sizes[candidates] == sizes[candidates].max()]
+    chosen = [int(random.choice(largest))]
+    distances: list[Floats] = []  # of each component to each seed
+    while True:
+        seed = chosen[-1]
+        sums = similarity[components == seed].sum(axis=0, dtype=np.float64)  # (n,), over the points of the seed
+        between = np.bincount(components, sums)
+        others = np.unique(np.concatenate([apart[apart[:, 0] == seed, 1], apart[apart[:, 1] == seed, 0]]))
+        between[others] -= link_weight * sizes[others] * sizes[seed]
+        distances.append(spread + spread[seed] - 2.0 * between / (sizes * sizes[seed]))
+        distances[-1][seed] = -np.inf  # a seed is its own, also where an indefinite kernel says otherwise
+        if len(chosen) == n_classes:
+            return np.asarray(np.argmin(distances, axis=0)[components], dtype=np.int64)
+        nearest = np.min(distances, axis=0)[candidates]  # minus infinity at those chosen
+        chosen.append(int(candidates[nearest.argmax()]))

@@ -187,10 +187,10 @@ def test_a_cautious_step_is_the_usual_one_where_nothing_is_added(problem):
 
 
 SINGULAR = {
-    "full": (np.ones((1, 2, 2)), "the covariance of component 0 is singular .* raise reg_covar"),
+    "full": (np.ones((1, 2, 2)), "the covariance of cluster 0 .* is singular .* raise reg_covar"),
     "tied": (np.ones((2, 2)), "the covariance of all components .* is singular .* raise reg_covar"),
-    "diag": (np.array([[1.0, 0.0]]), "component 0 has a variance of 0: raise reg_covar"),
-    "spherical": (np.array([0.0]), "component 0 has a variance of 0: raise reg_covar"),
+    "diag": (np.array([[1.0, 0.0]]), "cluster 0 .* has a variance of 0: raise reg_covar"),
+    "spherical": (np.array([0.0]), "cluster 0 .* has a variance of 0: raise reg_covar"),
 }
 
 

@@ -141,6 +141,8 @@ def naming_rows(links: Links, n_classes: int) -> Iterator[None]:
     try:
         yield
     except InfeasibleLinks as error:
+        if error.links is None:  # none are to blame
+            raise
         pairs = links.points[error.links.cannot]
         shown = ", ".join(f"{a}-{b}" for a, b in pairs[:LINKS_SHOWN].tolist())
         more = f" and {len(pairs) - LINKS_SHOWN} more" if len(pairs) > LINKS_SHOWN else ""

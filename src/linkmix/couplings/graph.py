@@ -23,7 +23,13 @@ from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp
 from linkmix.checks import check_choice
 from linkmix.class_weights import SMALLEST_WEIGHT, normalise_class_weights, solve_class_weights
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
-from linkmix.couplings.network import ApproximateInference, InfeasibleNetwork, LabelNetwork, LabelPosterior
+from linkmix.couplings.network import (
+    ApproximateInference,
+    InfeasibleNetwork,
+    LabelNetwork,
+    LabelPosterior,
+    UndecidedNetwork,
+)
 from linkmix.couplings.statements import Statements
 from linkmix.errors import InfeasibleLinks
 from linkmix.links import Links
@@ -92,6 +98,11 @@ class LinkGraph:
         """Say which links can not be met, where the network speaks of edges between chunklets."""
         try:
             yield
+        except UndecidedNetwork as error:
+            raise InfeasibleLinks(
+                "no labels that meet all links were found in time, though there may be some: "
+                "ask for more classes or give fewer links"
+            ) from error
         except InfeasibleNetwork as error:
             cannot = self.statements.pairs[self.between[error.edges]]
             raise InfeasibleLinks(str(error), Links(cannot=cannot)) from None

@@ -177,7 +177,9 @@ class Full(_Matrix):
         return np.asarray(array[component])
 
     def whiten(self, covariances: Floats) -> Floats:
-        return np.stack([_whiten_matrix(matrix, f"component {c}") for c, matrix in enumerate(covariances)])
+        return np.stack(
+            [_whiten_matrix(matrix, f"cluster {c} (counted class by class)") for c, matrix in enumerate(covariances)]
+        )
 
     def covariance(self, second: Floats, first: Floats, weight: Floats) -> Floats:
         shift = first / weight[:, None]
@@ -229,8 +231,8 @@ class _Variances(CovarianceForm):
         if not np.all(variances > 0):
             component = int(np.argmin(variances.min(axis=1)))
             raise DegenerateCluster(
-                f"component {component} has a variance of {variances[component].min():.3g}: raise reg_covar, "
-                "ask for fewer clusters, or drop constant columns"
+                f"cluster {component} (counted class by class) has a variance of {variances[component].min():.3g}: "
+                "raise reg_covar, ask for fewer clusters, or drop constant columns"
             )
         return np.asarray(1 / np.sqrt(covariances))
 

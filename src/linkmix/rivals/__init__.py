@@ -1,6 +1,28 @@
 """The systems that the paper compares with or builds on, behind one interface."""
 
+from linkmix.rivals.cop_kmeans import COPKMeans
+from linkmix.rivals.csc import CSC
+from linkmix.rivals.e2cp import E2CP
 from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC
+from linkmix.rivals.mpc_kmeans import MPCKMeans
+from linkmix.rivals.pc_kmeans import PCKMeans
 from linkmix.rivals.registry import METHODS, Method
+from linkmix.rivals.spectral import SpectralRBF
+from linkmix.rivals.sskk import SSKK
 
-__all__ = ["EMPC", "GMM", "GMMEC", "GMPR", "METHODS", "PPC", "Method"]
+__all__ = [
+    "CSC",
+    "E2CP",
+    "EMPC",
+    "GMM",
+    "GMMEC",
+    "GMPR",
+    "METHODS",
+    "PPC",
+    "SSKK",
+    "COPKMeans",
+    "MPCKMeans",
+    "Method",
+    "PCKMeans",
+    "SpectralRBF",
+]

@@ -9,7 +9,14 @@ import numpy as np
 
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
+from linkmix.rivals.cop_kmeans import COPKMeans
+from linkmix.rivals.csc import CSC
+from linkmix.rivals.e2cp import E2CP
 from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC
+from linkmix.rivals.mpc_kmeans import MPCKMeans
+from linkmix.rivals.pc_kmeans import PCKMeans
+from linkmix.rivals.spectral import SpectralRBF
+from linkmix.rivals.sskk import SSKK
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,21 @@ METHODS: dict[str, Method] = {
         _method("gmm-ec", GMMEC, "must-link closure and an exact network over cannot-links"),
         _method("em-pc", EMPC, "posteriors projected until cannot-links hold in expectation"),
         _method("ppc", PPC, "links as penalties in the prior, mean field"),
+        _method("spectral", SpectralRBF, "spectral clustering without links"),
+        _method("sskk", SSKK, "kernel k-means with rewards and penalties for links"),
+        _method("csc", CSC, "the smoothest cut that agrees with the links well enough"),
+        _method("cop-kmeans", COPKMeans, "k-means in which no link may be broken"),
+        _method("pck-means", PCKMeans, "k-means with a penalty for each broken link"),
+        _method("mpck-means", MPCKMeans, "the same, with a learned weight for each column"),
+        _method("e2cp", E2CP, "links spread over a graph of neighbours, then spectral clustering"),
+        Method(
+            "e2cp-sparse",
+            partial(E2CP, graph="sparse"),
+            E2CP.uses_must,
+            E2CP.uses_cannot,
+            E2CP.uses_confidence,
+            "the same on a sparse graph, for many points",
+        ),
     )
 }
 """All methods by name."""

@@ -1,0 +1,333 @@
+"""What the k-means methods with links share: seeds, weighted links, centres, and the choice of classes."""
+
+import warnings
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from linkmix.arrays import Floats, Ints
+from linkmix.checks import check_number
+from linkmix.links import Links
+from linkmix.rivals.base import Rival
+
+SMALLEST_GAIN = 1e-10
+"""A fall of the objective by a smaller share of itself is none."""
+
+
+class CentreRival(Rival):
+    """A clusterer with one centre per class, that puts new points into the class of the nearest one."""
+
+    init: ArrayLike | None
+    max_iter: int
+    cluster_centers_: Floats
+
+    def predict(self, X: ArrayLike) -> Ints:
+        """Class of the nearest centre, from the point alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points, also ones that the fit has not seen.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class numbers.
+        """
+        check_is_fitted(self)
+        points: Floats = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(squared_distances(points, self.cluster_centers_, self._feature_weights()).argmin(axis=1))
+
+    def _feature_weights(self) -> Floats | None:
+        """Weight of each column in squared distances; None for ones."""
+        return None
+
+    def _given_centres(self, n_features: int) -> Floats | None:
+        """The centres of the user, checked; None if there are none."""
+        if self.init is None:
+            return None
+        try:
+            centres: Floats = check_array(self.init, dtype=np.float64, copy=True, input_name="init")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"init is no table of centres, one row per class: {error}") from None
+        if centres.shape != (self.n_classes, n_features):
+            raise ValueError(
+                f"init has shape {centres.shape}: give one centre per class, shape {(self.n_classes, n_features)}"
+            )
+        return centres
+
+    def _warn_unless(self, converged: bool) -> None:
+        if not converged:
+            warnings.warn(
+                f"points still changed their class after max_iter={self.max_iter} steps: raise max_iter",
+                ConvergenceWarning,
+                stacklevel=4,  # the line that calls fit
+            )
+
+
+class WeightedLinks(NamedTuple):
+    """Links as a graph with one edge per pair; the edges of row i are ``begin[i]`` to ``begin[i + 1]``, both ways."""
+
+    begin: Ints  # (n + 1,)
+    other: Ints  # (2 n_links,): the row at the other end
+    link: Ints  # (2 n_links,): number of the link, to look up what it costs
+    pairs: Ints  # (n_links, 2)
+    is_must: np.typing.NDArray[np.bool_]  # (n_links,)
+    weights: Floats  # (n_links,): what breaking the link costs, apart from distances
+
+    @property
+    def linked(self) -> Ints:
+        """Rows with a link."""
+        return np.flatnonzero(np.diff(self.begin))
+
+    def broken(self, labels: Ints) -> np.typing.NDArray[np.bool_]:
+        """Tell which links the labels break."""
+        same = labels[self.pairs[:, 0]] == labels[self.pairs[:, 1]]
+        return np.asarray(same != self.is_must)
+
+
+class PenaltyRival(CentreRival):
+    """k-means in which breaking a link costs something: what PCKMeans and MPCKMeans share.
+
+    The sum of costs never rises: each row moves only to where it costs less, given the others, and then the centres,
+    and the metric where there is one, move only to where the sum is lower.
+    """
+
+    uses_confidence: ClassVar[bool] = True
+
+    weight: float
+
+    def _check_parameters(self) -> None:
+        check_number("weight", self.weight, Real, 0)
+        check_number("max_iter", self.max_iter, Integral, 1)
+
+    def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
+        graph = weighted_links(links, len(X), self.weight)
+        given = self._given_centres(X.shape[1])
+        centres = self._seeds(X, links, random) if given is None else given
+        metric = np.ones(X.shape[1])
+        labels: Ints | None = None
+        trace: list[float] = []
+        converged = False
+        while not converged and len(trace) < self.max_iter:
+            before = labels
+            labels = self._chosen(X, before, centres, graph, metric, random)
+            centres = class_means(X, labels, centres)
+            metric = self._learned(X, labels, centres, graph, metric)
+            trace.append(self._objective(X, labels, centres, graph, metric))
+            converged = (
+                before is not None
+                and np.array_equal(labels, before)
+                and trace[-2] - trace[-1] <= SMALLEST_GAIN * abs(trace[-2])
+            )
+        assert labels is not None  # max_iter is at least one
+        self.cluster_centers_ = centres
+        self.objective_trace_ = np.array(trace)
+        self.objective_ = trace[-1]
+        self.n_iter_ = len(trace)
+        self.converged_ = converged
+        self._keep(metric)
+        self._warn_unless(converged)
+        return labels
+
+    def _chosen(
+        self,
+        X: Floats,
+        labels: Ints | None,
+        centres: Floats,
+        links: WeightedLinks,
+        metric: Floats,
+        random: RandomState,
+    ) -> Ints:
+        """Classes after a sweep from where the rows are, or from nowhere if that comes out cheaper.
+
+        Single rows that are held by their links can not leave a class one by one; all placed anew they may.
+        """
+        costs, penalties = self._costs(X, centres, metric), self._penalties(X, links, metric)
+        order = random.permutation(links.linked)
+        anew = choose_classes(costs, links, penalties, None, order)
+        if labels is None:
+            return anew
+        onward = choose_classes(costs, links, penalties, labels, order)
+        return anew if _total(costs, links, penalties, anew) < _total(costs, links, penalties, onward) else onward
+
+    @abstractmethod
+    def _seeds(self, X: Floats, links: Links, random: RandomState) -> Floats:
+        """Centres to start from."""
+
+    @abstractmethod
+    def _costs(self, X: Floats, centres: Floats, metric: Floats) -> Floats:
+        """What each class costs each row, without links: shape (n, M)."""
+
+    @abstractmethod
+    def _penalties(self, X: Floats, links: WeightedLinks, metric: Floats) -> Floats:
+        """What it costs to break each link: shape (n_links,)."""
+
+    def _learned(self, X: Floats, labels: Ints, centres: Floats, links: WeightedLinks, metric: Floats) -> Floats:
+        """Metric after a step of learning."""
+        return metric
+
+    def _keep(self, metric: Floats) -> None:
+        """Set what the method learned beside the centres."""
+
+    def _objective(self, X: Floats, labels: Ints, centres: Floats, links: WeightedLinks, metric: Floats) -> float:
+        """What the labels cost."""
+        return _total(self._costs(X, centres, metric), links, self._penalties(X, links, metric), labels)
+
+
+def _total(costs: Floats, links: WeightedLinks, penalties: Floats, labels: Ints) -> float:
+    """Costs of the rows in their classes and of the links that they break."""
+    return float(costs[np.arange(len(labels)), labels].sum() + penalties[links.broken(labels)].sum())
+
+
+def weighted_links(links: Links, n_rows: int, weight: float) -> WeightedLinks:
+    """Certain links with all that follow from them, uncertain ones as they are, their weight in proportion.
+
+    The published methods add what follows from the links to the links. From uncertain ones nothing follows for sure.
+    """
+    pairs, is_must, weights = [], [], []
+    certain: dict[str, Ints] = {}
+    for kind, stated, confidence in (
+        ("must", links.must, links.must_confidence),
+        ("cannot", links.cannot, links.cannot_confidence),
+    ):
+        known = np.ones(len(stated)) if confidence is None else confidence
+        certain[kind] = stated[known == 1]
+        pairs.append(stated[known < 1])
+        is_must.append(np.full(len(pairs[-1]), kind == "must"))
+        weights.append(weight * known[known < 1])
+    closed = Links(**certain).closure()
+    pairs += [closed.must, closed.cannot]
+    is_must += [np.ones(closed.n_must, dtype=bool), np.zeros(closed.n_cannot, dtype=bool)]
+    weights.append(np.full(closed.n_must + closed.n_cannot, weight))
+
+    ends = np.concatenate(pairs)  # (n_links, 2)
+    both_ways = np.concatenate([ends, ends[:, ::-1]])
+    order = np.argsort(both_ways[:, 0], kind="stable")
+    begin = np.searchsorted(both_ways[order, 0], np.arange(n_rows + 1)).astype(np.int64)
+    return WeightedLinks(
+        begin, both_ways[order, 1], order % len(ends), ends, np.concatenate(is_must), np.concatenate(weights)
+    )
+
+
+def squared_distances(X: Floats, centres: Floats, feature_weights: Floats | None = None) -> Floats:
+    """Squared distances of points to centres, shape (n, M); by differences, which do not cancel far from the origin."""
+    weights = np.ones(X.shape[1]) if feature_weights is None else feature_weights
+    distances = np.empty((len(X), len(centres)))
+    for m, centre in enumerate(centres):
+        distances[:, m] = (X - centre) ** 2 @ weights
+    return distances
+
+
+def class_means(X: Floats, labels: Ints, centres: Floats) -> Floats:
+    """Mean of the points of each class; an empty class keeps its centre."""
+    sizes = np.bincount(labels, minlength=len(centres))
+    members = coo_array((np.ones(len(X)), (labels, np.arange(len(X)))), shape=(len(centres), len(X))).tocsr()
+    # Around their common centre, so that the sums do not lose digits far from the origin.
+    middle = X.mean(axis=0)
+    means = middle + (members @ (X - middle)) / np.maximum(sizes, 1)[:, None]
+    return np.asarray(np.where(sizes[:, None] > 0, means, centres))
+
+
+def choose_classes(costs: Floats, links: WeightedLinks, penalties: Floats, labels: Ints | None, order: Ints) -> Ints:
+    """One sweep of iterated conditional modes: each row to the class that is cheapest, given the classes of the others.
+
+    Parameters
+    ----------
+    costs : array of shape (n, M)
+        What each class costs a row without links.
+    links : WeightedLinks
+        The links.
+    penalties : array of shape (n_links,)
+        What breaking each link costs.
+    labels : array of shape (n,), or None
+        Where the rows are. Without it the rows are placed one after the other, and a link counts from its second row.
+    order : array of int
+        The linked rows in the order of the sweep; the others choose alone, so their order does not matter.
+    """
+    n, n_classes = costs.shape
+    cheapest: Ints = costs.argmin(axis=1)
+    nowhere = n_classes
+    if labels is None:
+        found: Ints = cheapest
+        found[links.linked] = nowhere
+    else:
+        rows = np.arange(n)
+        # Equal costs are no reason to move: without this, ties could go round for ever.
+        found = np.where(costs[rows, cheapest] < costs[rows, labels], cheapest, labels)
+        found[links.linked] = labels[links.linked]
+    # Breaking a must-link costs in all classes but one: the same as a reward in that one.
+    rewards = np.where(links.is_must, penalties, -penalties)[links.link]  # (2 n_links,)
+    for i in order.tolist():
+        edges = slice(links.begin[i], links.begin[i + 1])
+        reward = np.bincount(found[links.other[edges]], weights=rewards[edges], minlength=n_classes + 1)
+        total = costs[i] - reward[:n_classes]
+        best = int(total.argmin())
+        if found[i] == nowhere or total[best] < total[found[i]]:
+            found[i] = best
+    return found
+
+
+def linked_seeds(X: Floats, links: Links, n_classes: int, random: RandomState, *, farthest: bool) -> Floats:
+    """Centres to start from: of must-link components, then of points cannot-linked to all of these, then k-means++.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The points.
+    links : Links
+        The links; only certain ones count.
+    n_classes : int
+        Number of centres.
+    random : RandomState
+        Draws among equals, and k-means++.
+    farthest : bool
+        True: the next component is the one with the largest size times distance from those before. False: the largest,
+        and of equally large ones the farthest.
+    """
+    chunklet = links.chunklets(len(X))
+    sizes = np.bincount(chunklet)
+    groups = np.flatnonzero(sizes > 1)
+    centres = np.array([X[chunklet == group].mean(axis=0) for group in groups]).reshape(-1, X.shape[1])
+    chosen: list[int] = []
+    distance = np.full(len(groups), np.inf)
+    while len(chosen) < min(n_classes, len(groups)):
+        size = sizes[groups].astype(np.float64)
+        free = ~np.isin(np.arange(len(groups)), chosen)
+        if chosen and farthest:
+            score = np.where(free, size * distance, -1.0)
+        else:
+            largest = free & (size == size[free].max())
+            score = np.where(largest, distance, -1.0)
+        chosen.append(int(random.choice(np.flatnonzero(score == score.max()))))
+        distance = np.minimum(distance, np.sqrt(((centres - centres[chosen[-1]]) ** 2).sum(axis=1)))
+    seeds = centres[chosen]
+    if 0 < len(chosen) < n_classes:
+        apart = chunklet[links.cannot]  # (n_cannot, 2)
+        apart = np.concatenate([apart, apart[:, ::-1]])
+        known = np.unique(apart[np.isin(apart[:, 1], groups[chosen])], axis=0)
+        candidates, counts = np.unique(known[:, 0], return_counts=True)
+        different = candidates[counts == len(chosen)]
+        if len(different):
+            seeds = np.concatenate([seeds, X[chunklet == random.choice(different)].mean(axis=0, keepdims=True)])
+    return plusplus_seeds(X, n_classes, random, seeds)
+
+
+def plusplus_seeds(X: Floats, n_seeds: int, random: RandomState, seeds: Floats | None = None) -> Floats:
+    """Add k-means++ seeds to the ones there are, until there are ``n_seeds``."""
+    found = [] if seeds is None else list(seeds)
+    distance = np.full(len(X), np.inf)
+    for seed in found:
+        distance = np.minimum(distance, ((X - seed) ** 2).sum(axis=1))
+    while len(found) < n_seeds:
+        chance = distance / distance.max() if found and distance.max() > 0 else np.ones(len(X))
+        found.append(X[random.choice(len(X), p=chance / chance.sum())])
+        distance = np.minimum(distance, ((X - found[-1]) ** 2).sum(axis=1))
+    return np.array(found)

@@ -1,0 +1,158 @@
+"""MPCKMeans: k-means that learns which columns matter while it pays for broken links."""
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
+
+from linkmix.arrays import Floats, Ints
+from linkmix.links import Links
+from linkmix.rivals.kmeans_links import PenaltyRival, WeightedLinks, linked_seeds, squared_distances
+
+SMALLEST_SPREAD = 1e-6
+"""Smallest variance within classes that a column may be taken to have, as a share of its variance."""
+HALVINGS = 30
+
+
+class MPCKMeans(PenaltyRival):
+    """k-means with a learned metric and a price on broken links.
+
+    Minimises the sum over points of ``||x - mu||_A^2 - log det A``, plus `weight` times ``||x_i - x_j||_A^2`` for each
+    broken must-link and `weight` times ``D_A^2 - ||x_i - x_j||_A^2`` for each broken cannot-link, where D_A is the
+    largest distance between two points. The metric A is diagonal, and one for all classes. Links that follow from
+    certain ones count as well, as published; their number grows with the square of the size of the must-link
+    components. A link of confidence c counts c times. The largest distance takes up to O(n^2) time where points lie
+    on a sphere.
+
+    Points choose one after the other, given the classes of the others, as published; in each step they are also placed
+    anew, and the cheaper of the two is kept, since points that hold each other can not leave a class one by one.
+
+    Parameters
+    ----------
+    n_classes : int, default=2
+        Number of classes.
+    weight : float, default=1.0
+        Weight of a broken link.
+    max_iter : int, default=300
+        Largest number of steps.
+    init : array-like of shape (n_classes, n_features), optional
+        Centres to start from. Without them they are the means of must-link components, large ones far apart first; if
+        there are too few, a point that cannot link all of these, and draws by k-means++.
+    random_state : int, RandomState or None, default=None
+        Source of randomness: the start, and the order in which linked points choose.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Class of each point.
+    cluster_centers_ : ndarray of shape (n_classes, n_features)
+        Mean of each class.
+    metric_ : ndarray of shape (n_features,)
+        Diagonal of A: weight of each column in squared distances.
+    objective_ : float
+        What was minimised, at the end.
+    objective_trace_ : ndarray of shape (n_iter_,)
+        The same after each step; it never rises.
+    n_iter_ : int
+        Number of steps.
+    converged_ : bool
+        Whether the last step changed nothing.
+
+    References
+    ----------
+    Bilenko, Basu, Mooney (2004): Integrating constraints and metric learning in semi-supervised clustering. ICML.
+
+    Examples
+    --------
+    >>> from linkmix import Links
+    >>> from linkmix.rivals.mpc_kmeans import MPCKMeans
+    >>> X = [[0.0, 5.0], [0.1, -5.0], [0.2, 4.0], [1.0, -4.0], [1.1, 5.0], [1.2, -5.0]]
+    >>> model = MPCKMeans(random_state=0).fit(X, links=Links(must=[(0, 1), (3, 4)], cannot=[(0, 4)]))
+    >>> bool(model.labels_[0] == model.labels_[2] != model.labels_[4] == model.labels_[5])
+    True
+    >>> bool(model.metric_[0] > model.metric_[1])
+    True
+    """
+
+    labels_: Ints
+
+    def __init__(
+        self,
+        n_classes: int = 2,
+        *,
+        weight: float = 1.0,
+        max_iter: int = 300,
+        init: ArrayLike | None = None,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        self.n_classes = n_classes
+        self.weight = weight
+        self.max_iter = max_iter
+        self.init = init
+        self.random_state = random_state
+
+    def _seeds(self, X: Floats, links: Links, random: RandomState) -> Floats:
+        return linked_seeds(X, links, self.n_classes, random, farthest=True)
+
+    def _costs(self, X: Floats, centres: Floats, metric: Floats) -> Floats:
+        return np.asarray(squared_distances(X, centres, metric) - np.log(metric).sum())
+
+    def _penalties(self, X: Floats, links: WeightedLinks, metric: Floats) -> Floats:
+        spread = _pair_differences(X, links.pairs) @ metric  # (n_links,)
+        if links.is_must.all():
+            return np.asarray(links.weights * spread)
+        a, b = farthest_pair(X * np.sqrt(metric))
+        largest = (X[a] - X[b]) ** 2 @ metric
+        # Rounding must not make a broken cannot-link a gain.
+        return np.asarray(links.weights * np.where(links.is_must, spread, np.maximum(largest - spread, 0.0)))
+
+    def _learned(self, X: Floats, labels: Ints, centres: Floats, links: WeightedLinks, metric: Floats) -> Floats:
+        """Metric after one step: the minimum with the farthest points held, or as far on the way as the sum falls."""
+        variance = X.var(axis=0)
+        learns = np.ptp(X, axis=0) > 0  # a constant column would get an infinite weight
+        broken = links.broken(labels)
+        differences = _pair_differences(X, links.pairs[broken])
+        signs = np.where(links.is_must[broken], 1.0, -1.0) * links.weights[broken]
+        spread = ((X - centres[labels]) ** 2).sum(axis=0) + signs @ differences
+        if np.any(signs < 0):
+            a, b = farthest_pair(X * np.sqrt(metric))
+            spread = spread - signs[signs < 0].sum() * (X[a] - X[b]) ** 2
+        smallest = len(X) * SMALLEST_SPREAD * variance
+        wanted = np.where(learns, len(X) / np.maximum(spread, np.where(learns, smallest, 1.0)), metric)
+
+        # Under another metric other points may be the farthest, so that the whole step may be too long.
+        before = self._objective(X, labels, centres, links, metric)
+        for halving in range(HALVINGS):
+            tried = metric + (wanted - metric) / 2**halving
+            if self._objective(X, labels, centres, links, tried) <= before:
+                return np.asarray(tried)
+        return metric
+
+    def _keep(self, metric: Floats) -> None:
+        self.metric_ = metric
+
+    def _feature_weights(self) -> Floats:
+        return self.metric_
+
+
+def _pair_differences(X: Floats, pairs: Ints) -> Floats:
+    """Squared differences of the rows of each pair, by column."""
+    return np.asarray((X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2)
+
+
+def farthest_pair(X: Floats) -> tuple[int, int]:
+    """Rows with the largest distance; exact, without a look at pairs that lie too near the middle to have it."""
+    radius = np.sqrt(((X - X.mean(axis=0)) ** 2).sum(axis=1))
+    order = np.argsort(-radius, kind="stable")
+    outer_first, radius = X[order], radius[order]
+    a, b, largest = 0, 0, 0.0
+    for i in range(len(X)):
+        # |x - y| is at most the sum of their distances from the middle; a little less, to be safe from rounding.
+        diameter = np.sqrt(largest) * (1 - 1e-12)
+        if 2 * radius[i] <= diameter:
+            break  # both of the pair are among the rows before this one
+        end = int(np.searchsorted(-radius, radius[i] - diameter, side="right"))
+        if end > i + 1:
+            distances = ((outer_first[i + 1 : end] - outer_first[i]) ** 2).sum(axis=1)
+            if distances.max() > largest:
+                a, b, largest = i, i + 1 + int(distances.argmax()), float(distances.max())
+    return int(order[a]), int(order[b])

@@ -20,8 +20,7 @@ from scipy.linalg import eig
 from sklearn.datasets import make_blobs
 
 from linkmix import Links, purity
-from linkmix.rivals.csc import (
-    CSC,
+from linkmix.rivals.constrained_cut import (
     Problem,
     SimilarityGraph,
     choose_threshold,
@@ -29,6 +28,7 @@ from linkmix.rivals.csc import (
     links_matrix,
     normalise,
 )
+from linkmix.rivals.csc import CSC
 from linkmix.rivals.kernels import rbf_similarity
 
 RATIO_WANTED = 50.0

@@ -12,8 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from linkmix import Links, purity
-from linkmix.rivals.csc import (
-    CSC,
+from linkmix.rivals.constrained_cut import (
     LandmarkGraph,
     Problem,
     SimilarityGraph,
@@ -22,6 +21,7 @@ from linkmix.rivals.csc import (
     links_matrix,
     normalise,
 )
+from linkmix.rivals.csc import CSC
 from linkmix.rivals.kernels import rbf_similarity
 
 
@@ -75,7 +75,7 @@ def test_reference_embedding(variant):
 @pytest.mark.parametrize("lanczos", [False, True])
 @pytest.mark.parametrize(("n_classes", "n_links"), [(2, 10), (3, 100), (5, 60)])
 def test_eigenvalues_are_those_of_the_generalised_problem(n_classes, n_links, lanczos, monkeypatch):
-    monkeypatch.setattr("linkmix.rivals.csc._DENSE_LIMIT", 10 if lanczos else 1000)
+    monkeypatch.setattr("linkmix.rivals.constrained_cut._DENSE_LIMIT", 10 if lanczos else 1000)
     X, _, links = draw(0, n=300, n_classes=n_classes, n_links=n_links)
     similarity, degrees, laplacian, Q = dense_problem(X, links)
     threshold = choose_threshold(csr_array(Q), degrees, n_classes, "eigenvalue")

@@ -1,13 +1,15 @@
 import numpy as np
 import pytest
 from sklearn.cluster import SpectralClustering
-from sklearn.datasets import load_iris, make_moons
+from sklearn.datasets import load_iris, make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.utils.estimator_checks import check_estimator
 
 from linkmix import Links, purity
 from linkmix.rivals.csc import CSC
-from linkmix.rivals.spectral import SpectralRBF
+from linkmix.rivals.kernels import rbf_similarity
+from linkmix.rivals.spectral import SpectralRBF, landmark_embedding
 
 
 def test_it_is_scikit_learns_with_our_bandwidth():
@@ -60,3 +62,33 @@ def test_bad_parameters():
 def test_check_estimator():
     results = check_estimator(SpectralRBF(), on_skip=None, on_fail="raise")
     assert {result["check_name"] for result in results if result["status"] != "passed"} <= {"check_array_api_input"}
+
+
+def test_landmarks_find_what_the_whole_similarity_finds():
+    X, y = make_blobs(1500, 4, centers=3, cluster_std=1.5, random_state=0)
+    exact = SpectralRBF(3, random_state=0).fit(X)
+    landmarks = SpectralRBF(3, exact_limit=1000, random_state=0).fit(X)
+    assert exact.residual_ == 0 < landmarks.residual_ < 0.02
+    assert adjusted_rand_score(exact.labels_, landmarks.labels_) > 0.99
+    assert adjusted_rand_score(y, landmarks.labels_) > 0.9
+
+
+def test_eigenvectors_from_landmarks_are_those_of_the_similarity():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    embedding, residual = landmark_embedding(X, 3, np.random.RandomState(0))
+    similarity = rbf_similarity(X)  # ones on the diagonal, as landmarks see it
+    walk = similarity / similarity.sum(axis=1, keepdims=True)
+    values = np.linalg.norm(walk @ embedding, axis=0) / np.linalg.norm(embedding, axis=0)
+    np.testing.assert_allclose(walk @ embedding, embedding * values, atol=1e-5)
+    expected = np.sort(np.linalg.eigvals(walk).real)[::-1][:3]
+    np.testing.assert_allclose(values, expected, rtol=1e-5)
+    assert residual < 1e-5
+
+
+def test_landmarks_that_do_not_do_are_reported(monkeypatch):
+    monkeypatch.setattr("linkmix.rivals.spectral.LARGEST_RESIDUAL", 0.0)
+    monkeypatch.setattr("linkmix.rivals.spectral.MOST_LANDMARKS", 30)
+    monkeypatch.setattr("linkmix.rivals.spectral.FIRST_LANDMARKS", 15)
+    X, _ = make_blobs(300, 3, centers=2, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"30 landmarks leave a residual of .*: raise exact_limit to 300"):
+        SpectralRBF(2, exact_limit=100, random_state=0).fit(X)

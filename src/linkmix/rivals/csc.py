@@ -1,15 +1,11 @@
 """CSC: constrained spectral clustering (Wang and Davidson 2010)."""
 
 import warnings
-from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.random import RandomState
-from scipy.linalg import LinAlgError, blas, cholesky, eigh, eigvalsh, qr, solve_triangular
-from scipy.sparse import block_diag, csr_array
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -17,16 +13,22 @@ from linkmix.arrays import Floats, Ints
 from linkmix.checks import check_number
 from linkmix.links import Links
 from linkmix.rivals.base import Rival
-from linkmix.rivals.kernels import landmark_map, rbf_similarity, row_blocks, scale_points, similarities
-
-__all__ = ["CSC", "Feasible", "LandmarkGraph", "Problem", "SimilarityGraph", "feasible_vectors"]
+from linkmix.rivals.constrained_cut import (
+    Feasible,
+    Graph,
+    LandmarkGraph,
+    Problem,
+    SimilarityGraph,
+    choose_threshold,
+    feasible_vectors,
+    links_matrix,
+    normalise,
+    sampled_residual,
+)
+from linkmix.rivals.kernels import rbf_similarity
 
 RULES = ("eigenvalue", "singular")
-
-_MARGIN = 1e-6  # "just below" an eigenvalue, as in the authors' program
-_DENSE_LIMIT = 400  # up to this size all eigenvectors at once cost less than an iteration
 _LARGEST_RESIDUAL = 0.02  # of the eigenvectors found with landmarks, by the exact similarity of some rows
-_ROWS_CHECKED = 500
 _MOST_LANDMARKS = 2000
 
 
@@ -195,322 +197,3 @@ class CSC(Rival):
             return np.asarray(self.embedding_[:, 0] > 0, dtype=np.int64)
         k_means = KMeans(self.n_classes, n_init=10, random_state=random)
         return np.asarray(k_means.fit_predict(self.embedding_), dtype=np.int64)
-
-
-def links_matrix(links: Links, n_rows: int) -> csr_array:
-    """Q: +1 at must-links, -1 at cannot-links, symmetric."""
-    pairs = np.concatenate([links.must, links.cannot])
-    signs = np.repeat([1.0, -1.0], [links.n_must, links.n_cannot])
-    rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).T
-    return csr_array((np.tile(signs, 2), (rows, columns)), shape=(n_rows, n_rows))
-
-
-def normalise(Q: csr_array, degrees: Floats) -> csr_array:
-    """D^-1/2 Q D^-1/2."""
-    root = np.sqrt(degrees)
-    values = Q.data / (np.repeat(root, np.diff(Q.indptr)) * root[Q.indices])
-    return csr_array((values, Q.indices, Q.indptr), shape=Q.shape)
-
-
-def choose_threshold(
-    Q: csr_array, degrees: Floats, n_classes: int, rule: Literal["eigenvalue", "singular"] | float
-) -> float:
-    """Threshold beta / vol for normalised links Q, from the linked points alone: other eigenvalues are zero."""
-    values = link_eigenvalues(Q)
-    # Enough zeros that the (K - 1)-th and the next eigenvalue exist, if there are that many points.
-    zeros = np.zeros(min(n_classes + 1, Q.shape[0] - len(values)))
-    values = np.sort(np.concatenate([values, zeros]))[::-1]
-    if not isinstance(rule, str):
-        return float(rule * values[0])
-    # The authors' margin, but not so much that it is no margin any more: eigenvalues shrink as 1 / n.
-    margin = min(_MARGIN, 0.01 * values[0])
-    if rule == "singular":
-        return float(np.sort(np.abs(values))[::-1][n_classes - 2] - margin)
-    thresholds = values[n_classes - 2 :] - margin
-    if n_classes == 2:
-        thresholds = np.concatenate([[0.5 * values[0]], thresholds])
-    root = np.sqrt(degrees)
-    trivial = (root @ (Q @ root)) / degrees.sum()  # how far one class for all points meets the links
-    for threshold in thresholds:
-        # By the inertia of Q - threshold I on the hyperplane: one vector is lost where the trivial one is feasible.
-        if np.sum(values > threshold) - (trivial > threshold) >= n_classes - 1:
-            return float(threshold)
-    return float(thresholds[-1])
-
-
-class Problem(NamedTuple):
-    """L v = lambda (Q - threshold I) v; without links Q is None and the threshold -1, the problem L v = lambda v."""
-
-    Q: csr_array | None  # the links, normalised by the degrees
-    threshold: float  # beta / vol
-
-
-class Feasible(NamedTuple):
-    """Solutions with lambda > 0, in order of their cost."""
-
-    vectors: Floats  # (n, m), of length one
-    eigenvalues: Floats  # lambda, (m,)
-    costs: Floats  # v'Lv, (m,)
-    satisfaction: Floats  # v'Qv, (m,)
-    residual: float  # the largest of |B v - L v / lambda| / |B|
-
-    @classmethod
-    def none(cls, n_rows: int) -> "Feasible":
-        """Where no vector is feasible, or none is needed."""
-        return cls(np.empty((n_rows, 0)), np.empty(0), np.empty(0), np.empty(0), 0.0)
-
-
-class Graph(Protocol):
-    """A similarity graph A with degrees D, and its normalised Laplacian L = I - D^-1/2 A D^-1/2."""
-
-    degrees: Floats
-
-    def top(self, B: "Deflated", n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
-        """Largest mu, and v, of B v = mu L v with v orthogonal to the null vector of L. May use up A."""
-
-    def laplacian(self, vectors: Floats) -> Floats:
-        """L v for the columns of an array, after `top`."""
-
-
-class Deflated(NamedTuple):
-    """B = Q - threshold I less what it does to the null vector u of L: B - B u u' B / (u'Bu), times u zero."""
-
-    Q: csr_array
-    threshold: float
-    null: Floats
-    image: Floats  # B u
-    scale: float  # u'Bu
-
-    @classmethod
-    def of(cls, Q: csr_array, threshold: float, null: Floats) -> "Deflated":
-        """Take the null vector out."""
-        image = Q @ null - threshold * null
-        return cls(Q, threshold, null, image, float(null @ image))
-
-    def dense(self) -> Floats:
-        """As one matrix."""
-        matrix: Floats = self.Q.toarray()
-        matrix[np.diag_indices_from(matrix)] -= self.threshold
-        for rows in row_blocks(len(matrix), len(matrix)):
-            matrix[rows] -= np.multiply.outer(self.image[rows] / self.scale, self.image)
-        return matrix
-
-    def __matmul__(self, vectors: Floats) -> Floats:
-        """Product with one vector or several."""
-        product: Floats = self.Q @ vectors - self.threshold * vectors
-        return product - np.multiply.outer(self.image, (self.image @ vectors) / self.scale)
-
-
-def feasible_vectors(graph: Graph, problem: Problem, n_vectors: int, random: RandomState) -> Feasible:
-    """The feasible vectors that cut the least.
-
-    L v = lambda B v with B = Q - threshold I and lambda > 0. The null vector u of L is a solution with lambda = 0; all
-    others have u'Bv = 0. There L is positive definite, so that B v = mu L v with mu = 1 / lambda is an ordinary
-    symmetric problem, and no QZ algorithm is needed.
-
-    Parameters
-    ----------
-    graph : SimilarityGraph or LandmarkGraph
-        The similarities. It is used up: the exact solver works in its memory.
-    problem : Problem
-        Links, and how far they must be met.
-    n_vectors : int
-        Largest number of vectors.
-    random : RandomState
-        For the start of Lanczos.
-
-    Returns
-    -------
-    Feasible
-        As many vectors as there are, at most `n_vectors`, in order of their cost.
-    """
-    n = len(graph.degrees)
-    null = np.sqrt(graph.degrees / graph.degrees.sum())
-    Q, threshold = csr_array((n, n)) if problem.Q is None else problem.Q, problem.threshold
-    eigenvalues = link_eigenvalues(Q)
-    size = max(abs(threshold), float(np.abs(eigenvalues).max(initial=0.0)))  # of B
-    B = Deflated.of(Q, threshold, null)
-    if abs(B.scale) < 1e-9 * size:
-        # The trivial vector meets the links exactly as far as asked, and can not be taken out: ask for a little more,
-        # which makes no vector feasible that was not.
-        threshold += 1e-6 * size
-        B = Deflated.of(Q, threshold, null)
-    n_feasible = int(np.sum(eigenvalues > threshold)) + (n - len(eigenvalues)) * (threshold < 0) - (B.scale > 0)
-    # With a negative threshold nearly all vectors are feasible. Those with large mu are the ones that the links make,
-    # and after them come those of the plain spectral problem, in the order of their cost.
-    n_wanted = min(n_feasible, int(np.sum(eigenvalues > 0)) + n_vectors)
-    if n_wanted <= 0:
-        return Feasible.none(n)
-    values, vectors = graph.top(B, n_wanted, random)
-    vectors = vectors - np.multiply.outer(null, (B.image @ vectors) / B.scale)  # back to where u'Bv = 0
-    vectors /= np.linalg.norm(vectors, axis=0)
-    satisfaction = np.einsum("nm,nm->m", vectors, Q @ vectors)
-    images = graph.laplacian(vectors)
-    costs = np.einsum("nm,nm->m", vectors, images)
-    kept = np.flatnonzero((values > 0) & (satisfaction > threshold))
-    kept = kept[np.argsort(costs[kept], kind="stable")][:n_vectors]
-    residuals = Q @ vectors[:, kept] - threshold * vectors[:, kept] - images[:, kept] * values[kept]
-    residual = float(np.linalg.norm(residuals, axis=0).max(initial=0.0) / size)
-    return Feasible(vectors[:, kept], 1.0 / values[kept], costs[kept], satisfaction[kept], residual)
-
-
-def link_eigenvalues(Q: csr_array) -> Floats:
-    """Eigenvalues of the links in ascending order, without the zeros of all points in no link."""
-    linked = np.unique(Q.indices)  # as many as there are columns, since Q is symmetric
-    return np.asarray(eigvalsh(Q[linked][:, linked].toarray())) if len(linked) else np.empty(0)
-
-
-@dataclass
-class SimilarityGraph:
-    """All similarities, as a symmetric matrix with a zero diagonal."""
-
-    similarity: Floats
-
-    def __post_init__(self) -> None:
-        self.degrees: Floats = self.similarity.sum(axis=1)
-
-    def top(self, B: Deflated, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
-        """Solve exactly, with a Cholesky factor of L in place of the similarity."""
-        self._factorise(B.null)
-        return top_by_factor(B, self._factor, n_wanted, random)
-
-    def laplacian(self, vectors: Floats) -> Floats:
-        """L v from the factor of L + u u'."""
-        product: Floats = self._factor @ (self._factor.T @ vectors)
-        return product - np.multiply.outer(self._null, self._null @ vectors)
-
-    def _factorise(self, null: Floats) -> None:
-        """Cholesky factor of L + u u', which is positive definite, in the memory of the similarity."""
-        laplacian = self.similarity
-        self.similarity = np.empty((0, 0))
-        root = np.sqrt(self.degrees)
-        for rows in row_blocks(len(root), len(root)):
-            laplacian[rows] /= -np.multiply.outer(root[rows], root)
-            laplacian[rows] += np.multiply.outer(null[rows], null)
-        laplacian[np.diag_indices_from(laplacian)] += 1.0
-        self._null = null
-        self._factor = factor_in_place(laplacian)
-
-
-def factor_in_place(matrix: Floats) -> Floats:
-    """Lower Cholesky factor in the memory of a matrix in C order; raised a little if it is singular to rounding."""
-    diagonal = matrix.diagonal().copy()
-    try:
-        # The transpose is the same matrix in the order that LAPACK works in without a copy.
-        return np.asarray(cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False))
-    except LinAlgError:
-        # Points so far from the others that nothing is cut between them. LAPACK wrote into one triangle only.
-        np.fill_diagonal(matrix, diagonal)
-        lower = np.tril(matrix, -1)
-        matrix[:] = lower + lower.T
-        lowest = float(eigvalsh(matrix + np.diag(diagonal), subset_by_index=[0, 0])[0])
-        np.fill_diagonal(matrix, diagonal + max(0.0, -lowest) + 1e-10)
-        return np.asarray(cholesky(matrix, lower=True, check_finite=False))
-
-
-def top_by_factor(B: Deflated, factor: Floats, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
-    """Largest mu, and v, of B v = mu C C' v for a Cholesky factor C: by Lanczos if they are few, else all at once."""
-    if len(factor) > _DENSE_LIMIT and n_wanted <= len(factor) // 20:
-        try:
-            values, vectors = _lanczos(B, factor, n_wanted, random)
-        except ArpackNoConvergence:  # eigenvalues too close to each other
-            values, vectors = _dense(B, factor, n_wanted)
-    else:
-        values, vectors = _dense(B, factor, n_wanted)
-    return values, np.asarray(solve_triangular(factor, vectors, lower=True, trans=1))
-
-
-def _lanczos(B: Deflated, factor: Floats, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
-    n = len(factor)
-    scale = max(abs(B.threshold), float(np.abs(B.Q.data).max(initial=0.0)))  # ARPACK takes 1e-11 for zero
-
-    def product(vector: Floats) -> Floats:
-        inner = B @ blas.dtrsv(factor, vector.ravel(), lower=1, trans=1)
-        result: Floats = blas.dtrsv(factor, inner / scale, lower=1)
-        return result
-
-    operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
-    n_basis = min(n, max(2 * n_wanted + 20, 40))
-    start = random.normal(size=n)
-    values, vectors = eigsh(operator, k=n_wanted, which="LA", ncv=n_basis, v0=start, tol=1e-10, maxiter=100)
-    return values * scale, vectors
-
-
-def _dense(B: Deflated, factor: Floats, n_wanted: int) -> tuple[Floats, Floats]:
-    n = len(factor)
-    half = solve_triangular(factor, B.dense().T, lower=True, overwrite_b=True, check_finite=False)
-    whole = solve_triangular(factor, half.T, lower=True, check_finite=False)
-    del half  # an n x n matrix less for what follows
-    values, vectors = eigh(whole, subset_by_index=[n - n_wanted, n - 1], overwrite_a=True, check_finite=False)
-    return values, vectors
-
-
-@dataclass
-class LandmarkGraph:
-    """Similarities from landmarks: A = F F' less a diagonal that makes its own diagonal zero, as far as it can.
-
-    On all vectors without a share in F and in linked points L is the identity and B is minus the threshold, so these
-    are not feasible: the problem lives in the span of both, however many points there are.
-    """
-
-    features: Floats  # F, (n, m)
-
-    @classmethod
-    def of(cls, X: Floats, n_landmarks: int, random: RandomState) -> "LandmarkGraph":
-        """Draw landmarks among the points."""
-        return cls(landmark_map(X, n_landmarks, random).features)
-
-    def __post_init__(self) -> None:
-        sums = self.features @ self.features.sum(axis=0)
-        # A point far from all landmarks would have next to no degree, or a negative one.
-        self.degrees: Floats = np.maximum(sums - 1.0, 0.01 * max(float(sums.mean()), 1.0))
-        self._diagonal = 1.0 + (sums - self.degrees) / self.degrees  # of L + G G'
-        self._scaled = self.features / np.sqrt(self.degrees)[:, None]  # G = D^-1/2 F
-
-    def laplacian(self, vectors: Floats) -> Floats:
-        """L v, without an n x n matrix."""
-        product: Floats = self._diagonal[:, None] * vectors
-        product -= self._scaled @ (self._scaled.T @ vectors)
-        return product
-
-    def top(self, B: Deflated, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
-        """Solve in the span of the linked points' unit vectors, the features and the null vector."""
-        n = len(self.degrees)
-        linked = np.unique(B.Q.indices)
-        others = np.setdiff1d(np.arange(n), linked)
-        basis, _ = qr(np.column_stack([self._scaled[others], B.null[others]]), mode="economic")  # (n - r, m + 1)
-        r, q = len(linked), basis.shape[1]
-        at_links = self._scaled[linked]
-        inner = basis.T @ self._scaled[others]  # (q, m)
-        laplacian = np.empty((r + q, r + q))
-        laplacian[:r, :r] = np.diag(self._diagonal[linked]) - at_links @ at_links.T
-        laplacian[:r, r:] = -at_links @ inner.T
-        laplacian[r:, :r] = laplacian[:r, r:].T
-        laplacian[r:, r:] = basis.T @ (self._diagonal[others, None] * basis) - inner @ inner.T
-        null = np.concatenate([B.null[linked], basis.T @ B.null[others]])
-        links = csr_array(block_diag([B.Q[linked][:, linked], csr_array((q, q))]))
-        small = Deflated.of(links, B.threshold, null)
-        factor = factor_in_place(laplacian + np.multiply.outer(null, null))
-        values, reduced = top_by_factor(small, factor, min(n_wanted, r + q - 1), random)
-        vectors = np.empty((n, len(values)))
-        vectors[linked] = reduced[:r]
-        vectors[others] = basis @ reduced[r:]
-        return values, vectors
-
-
-def sampled_residual(X: Floats, degrees: Floats, problem: Problem, found: Feasible, random: RandomState) -> float:
-    """|L v - lambda B v| of the worst vector of length one, by the exact similarity of some rows drawn at random."""
-    n = len(X)
-    rows = random.choice(n, size=min(_ROWS_CHECKED, n), replace=False)
-    points = scale_points(X)
-    cut = np.zeros((len(rows), found.vectors.shape[1]))
-    spread = found.vectors / np.sqrt(degrees)[:, None]
-    for part in row_blocks(len(rows), n):
-        similarity = similarities(points[rows[part]], points)
-        similarity[np.arange(len(similarity)), rows[part]] = 0.0
-        cut[part] = (similarity @ spread) / np.sqrt(similarity.sum(axis=1))[:, None]
-    links = -problem.threshold * found.vectors
-    if problem.Q is not None:
-        links += problem.Q @ found.vectors
-    difference = found.vectors[rows] - cut - found.eigenvalues * links[rows]
-    return float(np.linalg.norm(difference, axis=0).max(initial=0.0) * np.sqrt(n / len(rows)))

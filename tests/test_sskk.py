@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from linkmix import Links, purity
 from linkmix.rivals.kernels import landmark_map, mean_squared_distance, rbf_similarity
+from linkmix.rivals.landmark_kernel import LandmarkKernel
 from linkmix.rivals.sskk import OBJECTIVES, SSKK, kernel_kmeans, link_kernel, lowest_eigenvalue, seed_labels
 
 FILES = {"norm-cut_sigmamin": "normalised-cut", "ratio-assoc_sigma0": "ratio-association"}
@@ -260,3 +262,40 @@ def test_bad_parameters(settings, message):
 def test_uncertain_links_are_refused():
     with pytest.raises(ValueError, match="SSKK takes every link as certain"):
         SSKK().fit(np.arange(12.0).reshape(6, 2), links=Links(must=[(0, 1)], must_confidence=0.7))
+
+
+# Landmarks
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_landmark_kernel_is_the_matrix_that_it_stands_for(objective):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    links = Links(must=[(0, 1), (5, 9)], cannot=[(2, 3), (9, 30)])
+    features = landmark_map(X, 60, np.random.RandomState(0)).features  # all points: exact
+    exact, exact_weights = link_kernel(rbf_similarity(X), links, 1.5, objective)
+    kernel, weights = link_kernel(LandmarkKernel.of(features), links, 1.5, objective)
+    np.testing.assert_allclose(weights, exact_weights, rtol=1e-6)
+    np.testing.assert_allclose(kernel @ np.eye(60), exact, atol=1e-6)
+    np.testing.assert_allclose(kernel.diagonal(), exact.diagonal(), atol=1e-6)
+    np.testing.assert_allclose(kernel @ np.ones(60), exact @ np.ones(60), atol=1e-5)
+    np.testing.assert_allclose(lowest_eigenvalue(kernel, weights), lowest_eigenvalue(exact, weights), atol=1e-5)
+
+
+def test_landmarks_find_what_the_whole_similarity_finds():
+    X, y = make_blobs(1500, 4, centers=3, cluster_std=1.5, random_state=0)
+    links = Links.from_labels(y, 60, random_state=0)
+    exact = SSKK(3, random_state=0).fit(X, links=links)
+    landmarks = SSKK(3, exact_limit=1000, random_state=0).fit(X, links=links)
+    assert adjusted_rand_score(exact.labels_, landmarks.labels_) > 0.97
+    single = SSKK(3, exact_limit=1000, precision="float32", random_state=0).fit(X, links=links)
+    assert adjusted_rand_score(exact.labels_, single.labels_) > 0.97
+
+
+def test_landmarks_that_do_not_do_are_reported(monkeypatch):
+    monkeypatch.setattr("linkmix.rivals.landmark_kernel.LARGEST_ERROR", 0.0)
+    monkeypatch.setattr("linkmix.rivals.landmark_kernel.MOST_LANDMARKS", 30)
+    monkeypatch.setattr("linkmix.rivals.landmark_kernel.FIRST_LANDMARKS", 15)
+    X, _ = make_blobs(300, 3, centers=2, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"30 landmarks leave an error of .*: raise exact_limit to 300"):
+        SSKK(2, exact_limit=100, random_state=0).fit(X)

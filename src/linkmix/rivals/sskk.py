@@ -15,9 +15,9 @@ from linkmix.arrays import Array, Floats, Ints
 from linkmix.checks import check_choice, check_number
 from linkmix.links import Links
 from linkmix.rivals.base import Rival
+from linkmix.rivals.constrained_cut import links_matrix
 from linkmix.rivals.kernels import Precision, check_precision, rbf_similarity
-
-__all__ = ["SSKK", "KernelMeans", "kernel_kmeans", "lowest_eigenvalue"]
+from linkmix.rivals.landmark_kernel import LandmarkKernel, landmark_similarity
 
 Objective = Literal["ratio-association", "normalised-cut", "ratio-cut"]
 OBJECTIVES = ("ratio-association", "normalised-cut", "ratio-cut")
@@ -34,7 +34,8 @@ class SSKK(Rival):
     Links are wishes: a small weight lets them be broken.
 
     Time is O(n^2 k) for an iteration, memory one n x n matrix: 8 n^2 bytes (200 MB at n = 5000), or half of that with
-    ``precision="float32"``.
+    ``precision="float32"``. Beyond `exact_limit` points the similarity comes from landmarks, in O(n m k) time and
+    16 n m bytes for m landmarks (100 MB at n = 20000 and m = 300).
 
     Parameters
     ----------
@@ -52,8 +53,11 @@ class SSKK(Rival):
         Largest number of iterations.
     precision : {"float64", "float32"}, default="float64"
         Of the kernel matrix.
+    exact_limit : int, default=10000
+        Number of points beyond which the similarity is approximated from landmarks (Nystrom), with a check against the
+        exact similarity of some points.
     random_state : int, RandomState or None, default=None
-        Chooses the first seed among components of the same size.
+        Chooses the first seed among components of the same size, and the landmarks.
 
     Attributes
     ----------
@@ -104,6 +108,7 @@ class SSKK(Rival):
         link_weight: float | None = None,
         max_iter: int = 100,
         precision: Precision = "float64",
+        exact_limit: int = 10_000,
         random_state: int | RandomState | None = None,
     ) -> None:
         self.n_classes = n_classes
@@ -112,6 +117,7 @@ class SSKK(Rival):
         self.link_weight = link_weight
         self.max_iter = max_iter
         self.precision = precision
+        self.exact_limit = exact_limit
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
@@ -121,13 +127,18 @@ class SSKK(Rival):
         if self.link_weight is not None:
             check_number("link_weight", self.link_weight, Real, 0)
         check_precision(self.precision)
+        check_number("exact_limit", self.exact_limit, Integral, 0)
 
     def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
         n_links = links.n_must + links.n_cannot
         weight = self.link_weight
         if weight is None:
             weight = len(X) / (self.n_classes * n_links) if n_links else 0.0
-        similarity = rbf_similarity(X, precision=self.precision)
+        similarity: Array | LandmarkKernel
+        if len(X) > self.exact_limit:
+            similarity = landmark_similarity(X, random, self.precision)
+        else:
+            similarity = rbf_similarity(X, precision=self.precision)
         start = seed_labels(similarity, links, weight, self.n_classes, random)
         kernel, weights = link_kernel(similarity, links, weight, self.objective)
         sigma = float(self.sigma)
@@ -147,8 +158,16 @@ class SSKK(Rival):
         return result.labels
 
 
-def link_kernel(similarity: Array, links: Links, link_weight: float, objective: Objective) -> tuple[Array, Floats]:
+def link_kernel(
+    similarity: "Array | LandmarkKernel", links: Links, link_weight: float, objective: Objective
+) -> "tuple[Array | LandmarkKernel, Floats]":
     """The kernel matrix of an objective, without a shift, in place of the similarity; and the weights of the points."""
+    if isinstance(similarity, LandmarkKernel):
+        degrees = similarity @ np.ones(len(similarity))
+        kernel = similarity.with_links(link_weight * links_matrix(links, len(similarity)))
+        if objective == "normalised-cut":
+            return kernel.divided_by(degrees), degrees
+        return kernel.less(degrees) if objective == "ratio-cut" else kernel, np.ones(len(similarity))
     degrees = similarity.sum(axis=1, dtype=np.float64)
     for pairs, sign in ((links.must, 1.0), (links.cannot, -1.0)):
         rows, columns = pairs.T
@@ -181,7 +200,7 @@ class _Centroids(NamedTuple):
 
 
 def kernel_kmeans(
-    kernel: Array,
+    kernel: "Array | LandmarkKernel",
     labels: Ints,
     weights: Floats | None = None,
     *,
@@ -199,7 +218,7 @@ def kernel_kmeans(
 
     Parameters
     ----------
-    kernel : array of shape (n, n)
+    kernel : array of shape (n, n), or LandmarkKernel
         Symmetric.
     labels : array of int, shape (n,)
         Where to start: classes from 0.
@@ -261,7 +280,7 @@ def kernel_kmeans(
 class _Means:
     """Centroids in the feature space of a kernel."""
 
-    kernel: Array
+    kernel: "Array | LandmarkKernel"
     weights: Floats
     n_classes: int
 
@@ -305,7 +324,7 @@ class _Means:
         return labels
 
 
-def lowest_eigenvalue(kernel: Array, weights: Floats) -> float:
+def lowest_eigenvalue(kernel: "Array | LandmarkKernel", weights: Floats) -> float:
     """A lower bound, close to the lowest eigenvalue of w^1/2 K w^1/2: minus it is the shift that makes K semi-definite.
 
     Examples
@@ -331,12 +350,15 @@ def lowest_eigenvalue(kernel: Array, weights: Floats) -> float:
         else:
             # Some eigenvalue is within the residual of the Ritz value; the margin is for those below.
             return float(values[0] - 2.0 * np.linalg.norm(product(vectors[:, 0]) - values[0] * vectors[:, 0]))
-    scaled = root[:, None] * kernel * root
+    matrix = kernel if isinstance(kernel, np.ndarray) else kernel @ np.eye(n)
+    scaled = root[:, None] * matrix * root
     value = float(eigh(scaled, eigvals_only=True, subset_by_index=[0, 0])[0])
     return value - 1e-14 * n * abs(value)
 
 
-def seed_labels(similarity: Array, links: Links, link_weight: float, n_classes: int, random: RandomState) -> Ints:
+def seed_labels(
+    similarity: "Array | LandmarkKernel", links: Links, link_weight: float, n_classes: int, random: RandomState
+) -> Ints:
     """The start: components of must-links that are far apart, every other one to the closest of them.
 
     Distances are those of the similarity less the cannot-links, with all that follow from the given ones; these need
@@ -350,7 +372,7 @@ def seed_labels(similarity: Array, links: Links, link_weight: float, n_classes: 
     linked = np.unique(links.must)
     linked = linked[np.argsort(components[linked], kind="stable")]
     for rows in np.split(linked, np.flatnonzero(np.diff(components[linked])) + 1) if len(linked) else ():
-        within[components[rows[0]]] = similarity[np.ix_(rows, rows)].sum(dtype=np.float64)
+        within[components[rows[0]]] = _sum_of_rows(similarity, rows)[rows].sum()
     spread = within / sizes**2.0
     apart = components[links.cannot]  # (n_cannot, 2)
 
@@ -362,7 +384,7 @@ def seed_labels(similarity: Array, links: Links, link_weight: float, n_classes: 
     distances: list[Floats] = []  # of each component to each seed
     while True:
         seed = chosen[-1]
-        sums = similarity[components == seed].sum(axis=0, dtype=np.float64)  # (n,), over the points of the seed
+        sums = _sum_of_rows(similarity, np.flatnonzero(components == seed))
         between = np.bincount(components, sums)
         others = np.unique(np.concatenate([apart[apart[:, 0] == seed, 1], apart[apart[:, 1] == seed, 0]]))
         between[others] -= link_weight * sizes[others] * sizes[seed]
@@ -372,3 +394,10 @@ def seed_labels(similarity: Array, links: Links, link_weight: float, n_classes: 
             return np.asarray(np.argmin(distances, axis=0)[components], dtype=np.int64)
         nearest = np.min(distances, axis=0)[candidates]  # minus infinity at those chosen
         chosen.append(int(candidates[nearest.argmax()]))
+
+
+def _sum_of_rows(similarity: "Array | LandmarkKernel", rows: Ints) -> Floats:
+    """Sum of some rows of the similarity, shape (n,)."""
+    if isinstance(similarity, LandmarkKernel):
+        return similarity @ np.isin(np.arange(len(similarity)), rows).astype(np.float64)
+    return np.asarray(similarity[rows].sum(axis=0, dtype=np.float64))

@@ -47,6 +47,22 @@ def test_a_failure_is_a_row_with_the_reason():
     X, y = IRIS["iris"]
     table = compare({"holes": (np.where(X > 7, np.inf, X), y)}, ["gmm"], n_links=[0], seeds=[0], progress=False)
     assert "infinity" in table.loc[0, "error"]
+    small = compare({"small": (X[::30], y[::30])}, ["gmm"], n_links=[50], seeds=[0], progress=False)
+    assert small.loc[0, "error"].startswith("ValueError: n_links is 50, but the 5 labelled rows make 10 pairs")
+    assert list(small.columns) == list(table.columns)
+
+
+def test_other_data_under_the_same_name_are_other_runs(tmp_path):
+    X, y = IRIS["iris"]
+    journal = tmp_path / "runs.jsonl"
+    arguments = {"n_links": np.array([0]), "seeds": np.arange(1), "journal": journal, "progress": False}
+    whole = compare(IRIS, ["gmm"], **arguments)
+    part = compare({"iris": (X[:100], y[:100])}, ["gmm"], **arguments)
+    assert whole.loc[0, "purity"] != part.loc[0, "purity"]
+    with pytest.raises(ValueError, match="150 points and 149 labels"):
+        compare({"iris": (X, y[1:])}, ["gmm"])
+    with pytest.raises(ValueError, match="folder that is not there"):
+        compare(IRIS, ["gmm"], journal=tmp_path / "no" / "runs.jsonl")
 
 
 def test_an_unknown_method_is_refused():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -169,3 +169,22 @@ def test_check_estimator(graph):
 def test_bad_settings(settings, words):
     with pytest.raises(ValueError, match=words):
         E2CP(**settings).fit(np.eye(5))
+
+
+def test_parts_that_no_edge_joins_are_all_found():
+    X, y = make_blobs(2000, centers=5, cluster_std=0.3, random_state=0)
+    for graph in ("dense", "sparse"):
+        labels = E2CP(5, graph=graph, random_state=0).fit(X, links=Links.from_labels(y, 30, random_state=0)).labels_
+        assert adjusted_rand_score(y, labels) > 0.99
+
+
+@pytest.mark.parametrize("graph", ["dense", "sparse"])
+def test_a_link_that_is_less_sure_does_less(graph):
+    X, _ = load_iris(return_X_y=True)
+
+    def similarity(confidence):
+        links = Links(must=[(0, 149)], must_confidence=confidence)
+        return E2CP(3, graph=graph, random_state=0).fit(X, links=links).affinity_matrix_[0, 149]
+
+    assert similarity(1.0) == pytest.approx(1.0)
+    assert similarity(1.0) > similarity(0.5) > similarity(0.1)

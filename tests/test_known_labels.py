@@ -232,7 +232,7 @@ def test_labels_that_are_not_numbers_are_refused():
     known[5] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError, match=r"y\[5\] is nan"):
+        with pytest.raises(ValueError, match=r"y\[5\] is missing"):
             LinkMixture(3).fit(X, known)
 
 

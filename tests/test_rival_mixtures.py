@@ -52,7 +52,10 @@ def some_pairs(rng, n, n_pairs):
 
 @settings(deadline=None, max_examples=60)
 @given(
-    seed=st.integers(0, 10**6), n=st.integers(2, 30), n_classes=st.integers(2, 5), scale=st.sampled_from([0.5, 3, 8])
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 30),
+    n_classes=st.integers(2, 5),
+    scale=st.sampled_from([0.5, 3, 8]),
 )
 def test_projected_labels_meet_every_constraint(seed, n, n_classes, scale):
     rng = np.random.default_rng(seed)

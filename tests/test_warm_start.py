@@ -136,7 +136,7 @@ def test_a_refit_goes_on_where_the_first_one_stopped(coupling, shared_clusters):
 @pytest.mark.parametrize("init", ["kmeans++", "links"])
 def test_classes_keep_their_numbers_when_links_are_added(coupling, n_init, init):
     X, y = blobs()
-    model = LinkMixture(4, coupling=coupling, init=init, n_init=n_init, warm_start=True, random_state=None)
+    model = LinkMixture(4, coupling=coupling, init=init, n_init=n_init, warm_start=True, random_state=0)
     links = Links.from_labels(y, 40, random_state=0)
     model.fit(X, links=links)
     if np.unique(model.labels_).size < 4:

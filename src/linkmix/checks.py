@@ -1,7 +1,7 @@
 """What every estimator checks at its door. An error gives the fact, the value and the remedy."""
 
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_sample_weight
 from linkmix.arrays import Floats, Ints
 from linkmix.errors import LinkConflict
 from linkmix.links import Links
+from linkmix.links.reading import is_missing
 
 
 def check_number(name: str, value: object, kind: type, smallest: float) -> None:
@@ -17,6 +18,12 @@ def check_number(name: str, value: object, kind: type, smallest: float) -> None:
     if isinstance(value, bool) or not isinstance(value, kind) or not smallest <= value < np.inf:  # type: ignore[operator]
         what = "a whole number" if kind is Integral else "a finite number"
         raise ValueError(f"{name}={value!r} is not {what} of at least {smallest}: choose one that is")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} is neither True nor False: choose one of them")
 
 
 def check_choice(name: str, value: object, choices: Iterable[str], more: str = "") -> None:
@@ -66,11 +73,22 @@ def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> 
     if y is None:
         return None
     known = np.asarray(y)
+    if known.dtype.kind == "O":  # numbers in disguise; labels of any other kind are the truth, not knowledge
+        numbers = [isinstance(value, Real) for value in known.ravel()]
+        missing = [is_missing(value) for value in known.ravel()]
+        if not all(number or gap for number, gap in zip(numbers, missing, strict=True)):
+            return None
+        known = np.array([np.nan if gap else value for value, gap in zip(known.ravel(), missing, strict=True)]).reshape(
+            known.shape
+        )
+    if known.dtype.kind == "f" and np.isnan(known).any():
+        place = int(np.flatnonzero(np.isnan(known.ravel()))[0])
+        raise ValueError(f"y[{place}] is missing: write -1 for a label that is not known")
     if known.dtype.kind not in "iuf" or not np.any(known == -1):
         return None
     if known.shape != (n_rows,):
         raise ValueError(f"y has shape {known.shape} for {n_rows} points: give one label for each, -1 for unknown")
-    values = np.where(np.isfinite(known), known, -2).astype(np.int64)
+    values = np.where(np.isfinite(known), known, -2.0).astype(np.int64)
     wrong = np.flatnonzero((values != known) | (values < -1) | (values >= n_classes))
     if len(wrong):
         raise ValueError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib import hash as joblib_hash
 from numpy.typing import ArrayLike
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KEY = ("data", "method", "n_links", "seed")
-"""What names one run."""
+"""What names one run, together with a hash of its data."""
+SCORES = ("purity", "ari", "links_satisfied", "purity_predict", "ari_predict", "seconds", "peak_mb", "error")
 
 
 def compare(
@@ -55,8 +57,8 @@ def compare(
     n_jobs : int, default=1
         Number of processes, each with one thread for linear algebra.
     journal : path, optional
-        A file that gets a line of JSON for each run as it ends. Runs that are in it already are not made again, so that
-        a comparison that was stopped goes on where it was.
+        A file that gets a line of JSON for each run as it ends. Runs on the same data that are in it already are not
+        made again, unless they failed, so that a comparison that was stopped goes on where it was.
     progress : bool, default=True
         Whether to show a progress bar, if the package tqdm is there.
 
@@ -83,8 +85,17 @@ def compare(
         if name not in METHODS:
             raise ValueError(f"method {name!r} is not known: choose from {', '.join(METHODS)}")
     arrays = {name: (np.asarray(X), np.asarray(y)) for name, (X, y) in data.items()}
-    runs = [dict(zip(KEY, key, strict=True)) for key in product(arrays, chosen, n_links, seeds)]
+    for name, (X, y) in arrays.items():
+        if len(X) != len(y):
+            raise ValueError(f"data {name!r} has {len(X)} points and {len(y)} labels: give one label for each point")
+    hashes = {name: joblib_hash(pair) for name, pair in arrays.items()}
+    runs = [
+        {"data": name, "method": method, "n_links": int(n), "seed": int(seed), "hash": hashes[name]}
+        for name, method, n, seed in product(arrays, chosen, n_links, list(seeds))
+    ]
     path = None if journal is None else Path(journal)
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"journal {str(path)!r} is in a folder that is not there: make the folder first")
     done = {} if path is None else _read_journal(path)
     missing = [run for run in runs if _key(run) not in done]
     jobs = (delayed(_run)(run, METHODS[run["method"]], *arrays[run["data"]]) for run in missing)
@@ -93,23 +104,26 @@ def compare(
         done[_key(row)] = row
         if path is not None:
             _append(path, row)
-    return pd.DataFrame([done[_key(run)] for run in runs])
+    return pd.DataFrame([done[_key(run)] for run in runs], columns=[*KEY, *SCORES])
 
 
 def _run(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str, Any]:
     """One run as a row of the table. A failure is a row with the reason."""
-    row: dict[str, Any] = dict(run)
+    try:
+        return run | _scores(run, method, X, y)
+    except Exception as error:  # whatever stops one method must not stop the others
+        return run | {"error": f"{type(error).__name__}: {error}"}
+
+
+def _scores(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str, Any]:
+    row: dict[str, Any] = {}
     links = Links.from_labels(y, run["n_links"], random_state=run["seed"])
     model = method.make(n_classes=len(np.unique(y)), random_state=run["seed"])
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that has not converged is scored as it is
         before = _forget_peak()
         start = time.perf_counter()
-        try:
-            model.fit(X, links=method.usable(links))
-        except (ValueError, np.linalg.LinAlgError) as error:
-            row["error"] = f"{type(error).__name__}: {error}"
-            return row
+        model.fit(X, links=method.usable(links))
         row["seconds"] = time.perf_counter() - start
         row["peak_mb"] = _peak() - before
     row["purity"] = purity(y, model.labels_)
@@ -123,7 +137,7 @@ def _run(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str, A
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in KEY)
+    return (*(row[name] for name in KEY), row["hash"])
 
 
 def _read_journal(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -132,7 +146,8 @@ def _read_journal(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
             row = json.loads(line)
-            rows[_key(row)] = row
+            if "error" not in row:
+                rows[_key(row)] = row
         except (json.JSONDecodeError, KeyError, TypeError):
             continue
     return rows

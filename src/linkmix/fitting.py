@@ -91,7 +91,9 @@ def best_fit(
     best, failure = None, None
     for candidate in candidates:
         try:
-            start = replace(candidate(), reliability=model.coupling.first_reliability())
+            start = candidate()
+            if len(start.reliability) != len(model.coupling.annotators):
+                start = replace(start, reliability=model.coupling.first_reliability())
             with naming_rows(links, len(start.class_weights)):
                 fit = em.fit(model, data, start, tol=tol, max_iter=max_iter)
         except DegenerateCluster as error:
@@ -116,7 +118,7 @@ def linked_labels(
             return model.coupling.labels(log_labels, weights, reliability)
     except InfeasibleLinks as error:
         # The pairwise model is at ease with links that no labelling meets; labels can not be.
-        warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=4)
+        warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=5)
         return np.asarray(model.coupling.expect(log_labels, weights, reliability).label_weights.argmax(axis=1))
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkmix.checks import as_links
 from linkmix.links import Links
 
 
@@ -64,6 +65,7 @@ def links_satisfied(labels: ArrayLike, links: Links) -> float:
     found = np.asarray(labels)
     if found.ndim != 1:
         raise ValueError(f"labels has shape {found.shape}: pass a list of one label per point")
+    links = as_links(links)
     links.check_rows(len(found))
     together = found[links.must[:, 0]] == found[links.must[:, 1]]
     apart = found[links.cannot[:, 0]] != found[links.cannot[:, 1]]

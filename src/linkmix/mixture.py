@@ -19,6 +19,7 @@ from linkmix.arrays import Array, Floats, Ints, log_sum_exp, shares
 from linkmix.checks import (
     as_links,
     check_choice,
+    check_flag,
     check_known_labels,
     check_links,
     check_number,
@@ -52,6 +53,7 @@ DENSITIES: dict[str, Callable[[CovarianceForm, float, float], Density[Any, Any]]
     "categorical": lambda form, reg_covar, shrinkage: Categorical(),
     "poisson": lambda form, reg_covar, shrinkage: Poisson(),
 }
+LARGEST = 1e150
 LINKED_POINTS = ("apart", "both")
 RELIABILITY = ("auto", "given", "learn")
 
@@ -84,7 +86,8 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         network and is exact where links share points, ``"none"`` is an ordinary mixture.
     reliability : {"auto", "given", "learn"}, default="auto"
         Whether the confidence of links is taken as given (certain, where none is given), or the share of right links
-        of each annotator is learned. "auto" learns when links name annotators.
+        of each annotator is learned. "auto" learns when links name annotators. A coupling that is given as an object
+        has a setting of its own.
     linked_points : {"apart", "both"}, default="apart"
         Whether a linked point counts in its links only, or also as a free point.
     link_weight : float, default=1.0
@@ -231,11 +234,18 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         LinkMixture
             The fitted estimator.
         """
+        before = dict(vars(self))
+        try:
+            return self._fit(X, y, as_links(links, must_link, cannot_link), rows, sample_weight)
+        except BaseException:  # an earlier fit stays as it was
+            self.__dict__ = before
+            raise
+
+    def _fit(
+        self, X: ArrayLike, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Self:
         self._check_parameters()
-        links = as_links(links, must_link, cannot_link)
         points = self._points(X, reset=True)
-        if np.nanmax(np.abs(points)) > 1e150:
-            raise ValueError(f"X holds {np.nanmax(np.abs(points)):g}, too large to be squared: scale X")
         density = self._density(points.shape[1])
         density.check(points)
         learn = self._learns(links)
@@ -250,8 +260,16 @@ class LinkMixture(ClusterMixin, BaseEstimator):
                 f"{self.n_classes}, clusters_per_class={self.clusters_per_class}): pass more points or ask for fewer"
             )
         given = Knowledge(points, links, weights, known)
-        candidates = self._candidates(given, density, shape)
+        before = self._previous_labels(points)
+        given_start = None
+        if not isinstance(self.init, str):
+            given_start = starts.given_start(density, self.init, shape, points.shape[1])
         model = bind(density, self._coupling(learn), links, self.n_classes, self.link_weight)
+        candidates: list[Start] = [lambda: given_start] if given_start else []
+        if not candidates:
+            warm = [] if before is None else self._warm_starts(model, shape)
+            random = check_random_state(self.random_state)
+            candidates = warm + fresh_starts(given, density, str(self.init), shape, self.n_init - len(warm), random)
         data = part(given, keep_linked=self.linked_points == "both")
         with few_threads(points.shape[1]):
             fit = best_fit(model, data, candidates, links, tol=self.tol, max_iter=self.max_iter)
@@ -260,11 +278,10 @@ class LinkMixture(ClusterMixin, BaseEstimator):
                 f"EM made max_iter={self.max_iter} steps and the log-likelihood still gained more than "
                 f"tol={self.tol:g} of itself: raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         parameters = fit.parameters
-        if known is None and self._has_previous(points.shape[1]):
-            before = em.class_log_joint(self._fitted_density, self._parameters, points).argmax(axis=1)
+        if known is None and before is not None:
             found = em.class_log_joint(density, parameters, points).argmax(axis=1)
             parameters = em.renumber(density, parameters, starts.match_labels(found, before, self.n_classes))
         self._keep(density, shape, parameters, fit)
@@ -440,6 +457,9 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         """Points as numbers."""
         finite = "allow-nan" if self._allows_missing() else True
         points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=reset)
+        largest = np.max(np.abs(points), initial=0.0, where=~np.isnan(points))
+        if largest > LARGEST:
+            raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
         if reset and np.isnan(points).all(axis=0).any():
             column = int(np.flatnonzero(np.isnan(points).all(axis=0))[0])
             raise ValueError(f"column {column} of X has no value in any row: drop it")
@@ -467,21 +487,24 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             return replace(self.coupling, learn_reliability=False)  # type: ignore[type-var]
         return self.coupling
 
-    def _candidates(self, given: Knowledge, density: Density[Any, Any], shape: starts.Shape) -> list[Start]:
-        """Where EM is to start; a start that the user gave is checked at once."""
-        if not isinstance(self.init, str):
-            start = starts.given_start(density, self.init, shape, given.X.shape[1])
-            return [lambda: start]
-        warm: list[Start] = []
-        if self._has_previous(given.X.shape[1]) and repr(density) == repr(self._fitted_density):
-            previous = self._parameters
-            warm = [lambda: previous] if self._fitted_shape == shape else []
-        random = check_random_state(self.random_state)
-        return warm + fresh_starts(given, density, self.init, shape, self.n_init - len(warm), random)
+    def _previous_labels(self, X: Array) -> Ints | None:
+        """Labels by an earlier fit to go on from; None if there is none, or it can not describe these points."""
+        if not (self.warm_start and hasattr(self, "_parameters") and self._fitted_columns == X.shape[1]):
+            return None
+        try:
+            self._fitted_density.check(X)
+            return np.asarray(em.class_log_joint(self._fitted_density, self._parameters, X).argmax(axis=1))
+        except ValueError:
+            return None
 
-    def _has_previous(self, n_features: int) -> bool:
-        """Whether there is an earlier fit to go on from."""
-        return self.warm_start and hasattr(self, "_parameters") and self._fitted_columns == n_features
+    def _warm_starts(self, model: em.Model, shape: starts.Shape) -> list[Start]:
+        """The earlier fit as a start, if it is of the same make."""
+        if self._fitted_shape != shape or repr(self._fitted_density) != repr(model.density):
+            return []
+        previous = self._parameters
+        if tuple(self.annotator_reliability_) != model.coupling.annotators:
+            previous = replace(previous, reliability=model.coupling.first_reliability())
+        return [lambda: previous]
 
     def _keep(self, density: Density[Any, Any], shape: starts.Shape, parameters: em.Parameters, fit: em.Fit) -> None:
         for name in getattr(self, "_fitted_arrays", ()):  # another density may have other arrays
@@ -557,13 +580,30 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         check_number("link_weight", self.link_weight, Real, 0)
         if self.link_weight == 0:
             raise ValueError("link_weight=0 would drop the linked points: pass no links instead")
-        if self.shrinkage != "auto":
+        check_flag("shared_clusters", self.shared_clusters)
+        check_flag("warm_start", self.warm_start)
+        if not (isinstance(self.shrinkage, str) and self.shrinkage == "auto"):
             check_number("shrinkage", self.shrinkage, Real, 0)
         check_choice("covariance_type", self.covariance_type, FORMS)
         check_choice("linked_points", self.linked_points, LINKED_POINTS)
         check_choice("reliability", self.reliability, RELIABILITY)
         if not isinstance(self.density, Density):
             check_choice("density", self.density, DENSITIES, " or a Density")
+        if self.density != "gaussian" and self.shrinkage != 0:
+            raise ValueError(
+                f"shrinkage={self.shrinkage!r} has no meaning for density={self.density!r}: leave it at 0, or give it "
+                "to the density itself, as in density=Gaussian(shrinkage=5.0)"
+            )
+        if isinstance(self.density, Density) and self.covariance_type != "full":
+            raise ValueError(
+                f"covariance_type={self.covariance_type!r} has no meaning for density={self.density!r}: leave it at "
+                "'full', and give the form to the density itself, as in density=Gaussian(Diagonal())"
+            )
+        if isinstance(self.coupling, Coupling) and self.reliability == "learn" and not self.coupling.learn_reliability:
+            raise ValueError(
+                f"reliability='learn' does not reach into coupling={self.coupling!r}: give it to the coupling itself, "
+                "as in coupling=Pairwise(learn_reliability=True)"
+            )
         if not isinstance(self.coupling, Coupling):
             check_choice("coupling", self.coupling, COUPLINGS, " or a Coupling")
         if not isinstance(self.init, Mapping):

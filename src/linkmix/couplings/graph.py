@@ -1,8 +1,8 @@
 """One network over all links: must-links merge points into chunklets, cannot-links join chunklets.
 
 The labels of a component of the network are inferred together, exactly as long as the network is not too dense. With
-links that share no point this is the pairwise coupling; where links share points it knows more. With Gaussian clusters
-it is GMM-EC (Shental, Bar-Hillel, Hertz and Weinshall, 2003).
+certain links that share no point this is the pairwise coupling; where links share points it knows more. With Gaussian
+clusters it is GMM-EC (Shental, Bar-Hillel, Hertz and Weinshall, 2003).
 
     p(X, z) = (1 / Z) prod_j a_{z_j}^{e_j} p(X_j | z_j) prod_{(j, k) cannot} [z_j != z_k] prod_l q_l(z)
 

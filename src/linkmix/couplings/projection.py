@@ -16,12 +16,13 @@ from scipy.optimize import minimize
 from scipy.sparse import bsr_array, csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 
-from linkmix.arrays import Floats, Ints, log_sum_exp
+from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.class_weights import normalise_class_weights
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.links import Links
 
 NEWTON_STEPS = 50
+SWEEPS = 300
 TOLERANCE = 1e-10
 
 
@@ -73,11 +74,12 @@ def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Flo
             jac=True,
             method="L-BFGS-B",
             bounds=[(0, None)] * multipliers.size,
-            options={"maxiter": 10_000, "maxfun": 20_000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-11},
+            options={"maxiter": 200 if not slack else 10_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-11},
         )
         multipliers = found.x.reshape(-1, n_classes)
         if not slack:
             multipliers = _newton(negative_dual, labels_of, multipliers, pairs)
+            multipliers = _sweep(log_posterior, multipliers, pairs)
     labels, log_total = labels_of(multipliers)
     pull = multipliers * (labels[pairs[:, 0]] + labels[pairs[:, 1]])
     divergence = float(-log_total.sum() - pull.sum())
@@ -99,7 +101,8 @@ def _newton(
     value, gradient = negative_dual(flat)
     for _ in range(NEWTON_STEPS):
         free = (flat > 0) | (gradient < 0)
-        if np.abs(np.where(flat > 0, gradient, np.minimum(gradient, 0.0))).max() <= TOLERANCE:
+        missed = _missed(flat, gradient)
+        if missed <= TOLERANCE:
             break
         labels, _ = labels_of(flat.reshape(n_pairs, n_classes))
         n = len(labels)
@@ -115,13 +118,46 @@ def _newton(
         while size > 1e-8:
             trial = np.maximum(flat + size * step, 0.0)
             trial_value, trial_gradient = negative_dual(trial)
-            if trial_value <= value + 1e-13 * (1 + abs(value)):
+            # The dual is flat to rounding long before the constraints are met: then their violation decides.
+            flatness = 1e-12 * (1 + abs(value))
+            if trial_value < value - flatness or (
+                trial_value <= value + flatness and _missed(trial, trial_gradient) < 0.9 * missed
+            ):
                 break
             size /= 2
         else:
             break
         flat, value, gradient = trial, trial_value, trial_gradient
     return flat.reshape(n_pairs, n_classes)
+
+
+def _sweep(log_posterior: Floats, multipliers: Floats, pairs: Ints) -> Floats:
+    """Meet one constraint after the other, each exactly, until all are met.
+
+    Where probabilities are 0 and 1 to rounding the dual has no curvature left for Newton. One multiplier alone has a
+    closed form in logits: with q_a + q_b = 1, half the sum of both logits is what it has to change by.
+    """
+    multipliers = multipliers.copy()
+    log_labels = log_posterior.copy()
+    np.subtract.at(log_labels, pairs[:, 0], multipliers)
+    np.subtract.at(log_labels, pairs[:, 1], multipliers)
+    for _ in range(SWEEPS):
+        labels = shares(log_labels)
+        excess = labels[pairs[:, 0]] + labels[pairs[:, 1]] - 1
+        if excess.max() <= TOLERANCE:
+            break
+        for pair, m in np.argwhere((excess > 0) | (multipliers > 0)).tolist():
+            ends = pairs[pair]
+            logits = log_labels[ends, m] - leave_one_out(log_labels[ends])[:, m]
+            change = max(float(logits.sum()) / 2, -multipliers[pair, m])
+            multipliers[pair, m] += change
+            log_labels[ends, m] -= change
+    return multipliers
+
+
+def _missed(flat: Floats, gradient: Floats) -> float:
+    """By how much the conditions of the optimum are missed: tight where a multiplier pulls, met where none does."""
+    return float(np.abs(np.where(flat > 0, gradient, np.minimum(gradient, 0.0))).max())
 
 
 def _first_multipliers(log_posterior: Floats, pairs: Ints) -> Floats:

@@ -1,7 +1,7 @@
 """Links: statements that two rows belong to the same class, or to different ones."""
 
 import functools
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -115,6 +115,8 @@ class Links:
                 if value is not None:
                     value.setflags(write=False)
                 object.__setattr__(self, name, value)
+        if isinstance(relations, Relation):
+            raise ValueError(f"relations is {relations!r}: give a list of relations, such as [relation]")
         others = tuple(relations)
         if (position := first_true(np.array([not isinstance(other, Relation) for other in others]))) is not None:
             raise ValueError(
@@ -505,10 +507,16 @@ class Links:
         """
         must: list[Ints] = [np.empty((0, 2), dtype=np.int64)]
         cannot: list[Ints] = [np.empty((0, 2), dtype=np.int64)]
+        for name, groups in (("together", together), ("apart", apart)):
+            if not isinstance(groups, Iterable):
+                raise ValueError(f"{name} is {groups!r}: give a list, such as together=[[0, 1, 2]], apart=[([0], [5])]")
         for i, group in enumerate(together):
             rows = read_group(f"together[{i}]", group)
             must.append(np.column_stack([rows[:-1], rows[1:]]))
-        for i, (first, second) in enumerate(apart):
+        for i, two in enumerate(apart):
+            if not isinstance(two, Sequence) or len(two) != 2:
+                raise ValueError(f"apart[{i}] is {two!r}: give two groups, such as ([0, 1], [5, 6])")
+            first, second = two
             one, other = read_group(f"apart[{i}][0]", first), read_group(f"apart[{i}][1]", second)
             if len(both := np.intersect1d(one, other)):
                 raise ValueError(f"apart[{i}] has row {both[0]} in both groups: remove it from one of them")

@@ -89,7 +89,7 @@ def read_annotators(name: str, given: Iterable[Hashable] | None, n: int) -> Arra
     if len(values) != n:
         raise ValueError(f"{name} has {len(values)} entries for {n} links: give one per link, or a single name")
     check_hashable(values, lambda i: f"{name}[{i}]")
-    known = [None if _is_missing(value) else value for value in values]
+    known = [None if is_missing(value) else value for value in values]
     return None if all(value is None for value in known) else np.fromiter(known, dtype=object, count=n)
 
 
@@ -102,7 +102,8 @@ def check_hashable(values: Iterable[Any], where: Callable[[int], str]) -> None:
             raise ValueError(f"{where(i)} is {value!r}: give something hashable, such as a text or number") from None
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Tell whether a value stands for nothing: None, NaN, or the NA of pandas."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA has no truth value
@@ -148,7 +149,7 @@ def read_ids(ids: Iterable[Hashable]) -> dict[Hashable, int]:
     check_hashable(values, lambda i: f"ids[{i}]")
     row_of: dict[Hashable, int] = {}
     for row, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             raise ValueError(f"ids[{row}] is {value}: give every row an id")
         if row_of.setdefault(value, row) != row:
             raise ValueError(f"ids[{row_of[value]}] and ids[{row}] are both {value!r}: give every row an id of its own")
@@ -195,7 +196,7 @@ def read_table_confidence(column: list[Any], rows: Ints) -> Floats | None:
     """Read the confidences in some rows of a table: 1 where there is none, None if there is none at all."""
     values = []
     for i in rows.tolist():
-        value = None if _is_missing(column[i]) else column[i]
+        value = None if is_missing(column[i]) else column[i]
         if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
             raise ValueError(f"table row {i}: confidence is {value!r}: give a number, or nothing for a certain link")
         values.append(value)
@@ -215,7 +216,7 @@ def read_labels(y: Iterable[Hashable]) -> tuple[Ints, Ints]:
         for label in labels:
             code = code_of.get(label)
             if code is None:
-                is_unknown = _is_missing(label) or (isinstance(label, Real) and label == -1)
+                is_unknown = is_missing(label) or (isinstance(label, Real) and label == -1)
                 code = -1 if is_unknown else code_of.setdefault(label, len(code_of))
             codes.append(code)
     except TypeError:

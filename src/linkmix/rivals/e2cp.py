@@ -8,7 +8,8 @@ import numpy as np
 from numpy.random import RandomState
 from scipy.linalg import eigh
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
@@ -121,11 +122,11 @@ class E2CP(Rival):
             spread = propagated(normalised(weights), signs, self.alpha)
             before: Floats = weights.toarray()
         else:
-            weights = with_edges(weights, links.must)
+            weights = with_edges(weights, signs)
             edges = weights.nonzero()
             spread = propagated_on_edges(normalised(weights), signs, self.alpha, *edges)
             before = weights[edges]
-        after = adjusted(before, rescaled(spread) if self.rescale else spread)
+        after = adjusted(before, rescaled(spread, np.abs(signs.data).max(initial=0.0)) if self.rescale else spread)
         self.affinity_matrix_ = after if self.graph == "dense" else csr_array((after, edges), shape=weights.shape)
         return spectral_labels(self.affinity_matrix_, self.n_classes, random)
 
@@ -156,12 +157,11 @@ def link_matrix(links: Links, n_rows: int) -> Any:
     return both
 
 
-def with_edges(weights: Any, pairs: Ints) -> Any:
-    """The graph with an edge of weight 1 for each pair."""
-    ends = np.concatenate([pairs, pairs[:, ::-1]])
-    edges = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=weights.shape).tocsr()
-    edges.data = np.ones_like(edges.data)  # two statements about one pair are one edge
-    return weights.maximum(edges).tocsr()
+def with_edges(weights: Any, signs: Any) -> Any:
+    """The graph with an edge for each must-link, as heavy as the link is sure."""
+    together = signs.copy()
+    together.data = np.maximum(together.data, 0.0)
+    return weights.maximum(together).tocsr()
 
 
 def normalised(weights: Any) -> Any:
@@ -236,10 +236,10 @@ def _solve(similarity: Any, right: Floats, alpha: float) -> Floats:
     return solution
 
 
-def rescaled(spread: Floats) -> Floats:
-    """F divided by its largest absolute value, if it has any."""
+def rescaled(spread: Floats, surest: float) -> Floats:
+    """F scaled so that its largest absolute value is the confidence of the surest link."""
     largest = np.abs(spread).max(initial=0.0)
-    return np.asarray(spread / largest) if largest > 0 else spread
+    return np.asarray(spread * (surest / largest)) if largest > 0 else spread
 
 
 def adjusted(weights: Floats, spread: Floats) -> Floats:
@@ -250,17 +250,44 @@ def adjusted(weights: Floats, spread: Floats) -> Floats:
     return np.asarray(weights + bounded * np.where(bounded >= 0, 1 - weights, weights))
 
 
+def _sparse_vectors(weights: Any, similarity: Any, n_vectors: int, random: RandomState) -> Floats:
+    """Leading eigenvectors of a sparse graph.
+
+    Each connected part has an eigenvector of value 1 that is known beforehand. Lanczos finds one of several equal
+    values only, so the known ones are taken out before it starts.
+    """
+    joined = weights.copy()
+    joined.eliminate_zeros()
+    n_parts, part = connected_components(joined, directed=False)
+    root = np.sqrt(np.asarray(weights.sum(axis=1)).ravel())
+    sizes = np.bincount(part, weights=root**2)
+    parts = np.argsort(-sizes, kind="stable")[:n_vectors]  # the weightiest, if there are more than are wanted
+    known = np.zeros((len(root), len(parts)))
+    for column, number in enumerate(parts):
+        known[part == number, column] = root[part == number] / np.sqrt(sizes[number])
+    if n_parts >= n_vectors:
+        return known
+
+    def deflated(vector: Array) -> Floats:
+        flat = np.asarray(vector).ravel()
+        return np.asarray(similarity @ flat - known @ (known.T @ flat))
+
+    operator = LinearOperator(similarity.shape, matvec=deflated, dtype=np.float64)
+    _, others = eigsh(operator, k=n_vectors - n_parts, which="LA", v0=random.uniform(-1, 1, size=len(root)))
+    return np.column_stack([known, others])
+
+
 def spectral_labels(weights: Any, n_classes: int, random: RandomState) -> Ints:
     """k-means in the rows of the leading eigenvectors, scaled to length one."""
     n = weights.shape[0]
     if n_classes == 1:
         return np.zeros(n, dtype=np.int64)
     similarity = normalised(weights)
-    if n <= max(LARGEST_EXACT, 2 * n_classes):
+    if isinstance(similarity, np.ndarray) or n <= max(LARGEST_EXACT, 2 * n_classes):
         full: Array = similarity if isinstance(similarity, np.ndarray) else similarity.toarray()
         _, vectors = eigh((full + full.T) / 2, subset_by_index=[n - n_classes, n - 1])
     else:
-        _, vectors = eigsh(similarity, k=n_classes, which="LA", v0=random.uniform(-1, 1, size=n))
+        vectors = _sparse_vectors(weights, similarity, n_classes, random)
     length = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
     rows = vectors / np.where(length > 0, length, 1.0)
     labels = KMeans(n_classes, n_init=10, random_state=random).fit(rows).labels_

@@ -63,10 +63,10 @@ class _RivalMixture(LinkMixture):
         rows: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit the mixture; the parameters are those of `LinkMixture.fit`."""
+        """Fit the mixture; the parameters are those of `LinkMixture.fit`, but `y` is not used."""
         given = as_links(links, must_link, cannot_link)
         refuse_useless(type(self).__name__, given, self.uses_must, self.uses_cannot, self.uses_confidence)
-        return super().fit(X, y, links=given, rows=rows, sample_weight=sample_weight)
+        return super().fit(X, links=given, rows=rows, sample_weight=sample_weight)
 
 
 class GMM(_RivalMixture):

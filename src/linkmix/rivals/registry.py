@@ -76,7 +76,14 @@ METHODS: dict[str, Method] = {
         _method("spectral", SpectralRBF, "spectral clustering without links"),
         _method("sskk", SSKK, "kernel k-means with rewards and penalties for links"),
         _method("csc", CSC, "the smoothest cut that agrees with the links well enough"),
-        _method("cop-kmeans", COPKMeans, "k-means in which no link may be broken"),
+        Method(
+            "cop-kmeans",
+            partial(COPKMeans, n_init=20),  # one run alone often gets stuck on links that can be met
+            COPKMeans.uses_must,
+            COPKMeans.uses_cannot,
+            COPKMeans.uses_confidence,
+            "k-means in which no link may be broken, twenty tries",
+        ),
         _method("pck-means", PCKMeans, "k-means with a penalty for each broken link"),
         _method("mpck-means", MPCKMeans, "the same, with a learned weight for each column"),
         _method("e2cp", E2CP, "links spread over a graph of neighbours, then spectral clustering"),

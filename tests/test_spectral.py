@@ -90,5 +90,9 @@ def test_landmarks_that_do_not_do_are_reported(monkeypatch):
     monkeypatch.setattr("linkmix.rivals.spectral.MOST_LANDMARKS", 30)
     monkeypatch.setattr("linkmix.rivals.spectral.FIRST_LANDMARKS", 15)
     X, _ = make_blobs(300, 3, centers=2, random_state=0)
+    exact = SpectralRBF(2, random_state=0).fit(X).labels_
+    fallen_back = SpectralRBF(2, exact_limit=100, random_state=0).fit(X).labels_  # without a warning
+    assert adjusted_rand_score(fallen_back, exact) == 1
+    monkeypatch.setattr("linkmix.rivals.spectral.LARGEST_EXACT", 200)
     with pytest.warns(ConvergenceWarning, match=r"30 landmarks leave a residual of .*: raise exact_limit to 300"):
         SpectralRBF(2, exact_limit=100, random_state=0).fit(X)

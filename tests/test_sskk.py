@@ -297,5 +297,9 @@ def test_landmarks_that_do_not_do_are_reported(monkeypatch):
     monkeypatch.setattr("linkmix.rivals.landmark_kernel.MOST_LANDMARKS", 30)
     monkeypatch.setattr("linkmix.rivals.landmark_kernel.FIRST_LANDMARKS", 15)
     X, _ = make_blobs(300, 3, centers=2, random_state=0)
+    exact = SSKK(2, random_state=0).fit(X).labels_
+    fallen_back = SSKK(2, exact_limit=100, random_state=0).fit(X).labels_  # without a warning
+    assert adjusted_rand_score(fallen_back, exact) == 1
+    monkeypatch.setattr("linkmix.rivals.landmark_kernel.LARGEST_EXACT", 200)
     with pytest.warns(ConvergenceWarning, match=r"30 landmarks leave an error of .*: raise exact_limit to 300"):
         SSKK(2, exact_limit=100, random_state=0).fit(X)

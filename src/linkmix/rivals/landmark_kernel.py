@@ -9,11 +9,13 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from linkmix.arrays import Array, Floats
-from linkmix.rivals.kernels import Precision, landmark_map, scale_points, similarities
+from linkmix.rivals.kernels import Precision, landmark_map, rbf_similarity, scale_points, similarities
 
 FIRST_LANDMARKS, MOST_LANDMARKS = 300, 2400
 LARGEST_ERROR = 0.02
 POINTS_CHECKED = 500
+LARGEST_EXACT = 20_000
+"""Up to so many points (3.2 GB) landmarks that do not do are given up for the exact similarity."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,12 @@ class LandmarkKernel:
         return replace(self, ridge=self.ridge - diagonal)
 
 
-def landmark_similarity(X: Floats, random: RandomState, precision: Precision = "float64") -> LandmarkKernel:
+def landmark_similarity(X: Floats, random: RandomState, precision: Precision = "float64") -> "LandmarkKernel | Array":
     """The similarity of all points from landmarks, checked against the exact one at some points.
 
-    Landmarks are doubled until the error, relative to the size of the similarity, is small enough, or a warning says
-    that it is not. Memory: 16 n m bytes for m landmarks, half of that in single precision; never n x n.
+    Landmarks are doubled until the error, relative to the size of the similarity, is small enough. Where it does not
+    become so, the exact similarity is made after all, up to 20,000 points; beyond, a warning says how large it is.
+    Memory: 16 n m bytes for m landmarks, half of that in single precision.
     """
     n_landmarks = FIRST_LANDMARKS
     while True:
@@ -94,6 +97,8 @@ def landmark_similarity(X: Floats, random: RandomState, precision: Precision = "
         if error <= LARGEST_ERROR:
             return LandmarkKernel.of(features)
         if n_landmarks >= min(MOST_LANDMARKS, len(X)):
+            if len(X) <= LARGEST_EXACT:
+                return rbf_similarity(X, precision=precision)
             warnings.warn(
                 f"{n_landmarks} landmarks leave an error of {error:.2g} in the similarity, more than {LARGEST_ERROR}: "
                 f"raise exact_limit to {len(X)} if there is memory for {len(X)}^2 similarities",

@@ -19,6 +19,7 @@ from linkmix.rivals.kernels import landmark_map, rbf_similarity, scale_points, s
 FIRST_LANDMARKS, MOST_LANDMARKS = 300, 2400
 LARGEST_RESIDUAL = 0.02
 POINTS_CHECKED = 500
+LARGEST_EXACT = 20_000
 
 
 class SpectralRBF(Rival):
@@ -36,7 +37,8 @@ class SpectralRBF(Rival):
         Number of classes.
     exact_limit : int, default=5000
         Number of points beyond which the similarity is approximated from landmarks (Nystrom). The eigenvectors are
-        then checked against the exact similarity of some points, with more landmarks until they pass, or a warning.
+        then checked against the exact similarity of some points, with more landmarks until they pass; where they do
+        not, the exact similarity is made up to 20,000 points, and a warning given beyond.
     random_state : int, RandomState or None, default=None
         For the eigensolver, the landmarks and k-means.
 
@@ -79,9 +81,11 @@ class SpectralRBF(Rival):
         if self.n_classes in (1, len(X)):
             return np.arange(len(X), dtype=np.int64) % self.n_classes  # nothing to choose
         if len(X) > self.exact_limit:
-            embedding, self.residual_ = landmark_embedding(X, self.n_classes, random)
-            k_means = KMeans(self.n_classes, n_init=10, random_state=random)
-            return np.asarray(k_means.fit_predict(embedding), dtype=np.int64)
+            embedding, residual = landmark_embedding(X, self.n_classes, random)
+            if residual <= LARGEST_RESIDUAL or len(X) > LARGEST_EXACT:
+                self.residual_ = residual
+                k_means = KMeans(self.n_classes, n_init=10, random_state=random)
+                return np.asarray(k_means.fit_predict(embedding), dtype=np.int64)
         similarity = rbf_similarity(X, diagonal=0.0)
         model = SpectralClustering(self.n_classes, affinity="precomputed", random_state=random)
         return np.asarray(model.fit_predict(similarity), dtype=np.int64)
@@ -101,12 +105,13 @@ def landmark_embedding(X: Floats, n_vectors: int, random: RandomState) -> tuple[
         if residual <= LARGEST_RESIDUAL:
             return embedding, residual
         if n_landmarks >= min(MOST_LANDMARKS, len(X)):
-            warnings.warn(
-                f"{n_landmarks} landmarks leave a residual of {residual:.2g} in the eigenvectors, more than "
-                f"{LARGEST_RESIDUAL}: raise exact_limit to {len(X)} if there is memory for {len(X)}^2 similarities",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+            if len(X) > LARGEST_EXACT:
+                warnings.warn(
+                    f"{n_landmarks} landmarks leave a residual of {residual:.2g} in the eigenvectors, more than "
+                    f"{LARGEST_RESIDUAL}: raise exact_limit to {len(X)} if there is memory for {len(X)}^2 similarities",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
             return embedding, residual
         n_landmarks *= 2
 

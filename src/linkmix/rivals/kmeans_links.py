@@ -102,7 +102,22 @@ class PenaltyRival(CentreRival):
 
     uses_confidence: ClassVar[bool] = True
 
-    weight: float
+    labels_: Ints
+
+    def __init__(
+        self,
+        n_classes: int = 2,
+        *,
+        weight: float = 1.0,
+        max_iter: int = 300,
+        init: ArrayLike | None = None,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        self.n_classes = n_classes
+        self.weight = weight
+        self.max_iter = max_iter
+        self.init = init
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         check_number("weight", self.weight, Real, 0)

@@ -2,9 +2,8 @@
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike
 
-from linkmix.arrays import Floats, Ints
+from linkmix.arrays import Floats
 from linkmix.links import Links
 from linkmix.rivals.kmeans_links import PenaltyRival, WeightedLinks, linked_seeds, squared_distances
 
@@ -68,23 +67,6 @@ class PCKMeans(PenaltyRival):
     >>> cheap.predict([[3.0], [7.0]])
     array([0, 1])
     """
-
-    labels_: Ints
-
-    def __init__(
-        self,
-        n_classes: int = 2,
-        *,
-        weight: float = 1.0,
-        max_iter: int = 300,
-        init: ArrayLike | None = None,
-        random_state: int | RandomState | None = None,
-    ) -> None:
-        self.n_classes = n_classes
-        self.weight = weight
-        self.max_iter = max_iter
-        self.init = init
-        self.random_state = random_state
 
     def _seeds(self, X: Floats, links: Links, random: RandomState) -> Floats:
         return linked_seeds(X, links, self.n_classes, random, farthest=False)

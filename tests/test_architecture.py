@@ -16,10 +16,10 @@ PACKAGE = Path(__file__).parents[1] / "src" / "linkmix"
 LAYERS = [
     {"cli"},
     {"__init__"},
-    {"demo", "plots"},
+    {"demo"},
     {"label", "experiments"},
     {"auto"},
-    {"comparison"},
+    {"comparison", "plots"},
     {"rivals"},
     {"mixture"},
     {"distributed", "queries", "metrics", "tables", "model_file"},

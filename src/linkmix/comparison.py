@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -24,9 +24,31 @@ from linkmix.rivals import METHODS, Method
 if TYPE_CHECKING:
     import pandas as pd
 
-KEY = ("data", "method", "n_links", "seed")
-"""What names one run, together with a hash of its data."""
+KIND = Literal["both", "must", "cannot", "even"]
+"""Which links are drawn: random pairs of any kind, of one kind, or must-links and cannot-links in equal numbers."""
 SCORES = ("purity", "ari", "links_satisfied", "purity_predict", "ari_predict", "seconds", "peak_mb", "error")
+
+
+class Run(NamedTuple):
+    """What names one run of a comparison.
+
+    Attributes
+    ----------
+    data, method : str
+        Names of the data and of the method.
+    kind : {"both", "must", "cannot", "even"}
+        Which links are drawn.
+    n_links : int
+        How many of them.
+    seed : int
+        Decides the links and the start.
+    """
+
+    data: str
+    method: str
+    kind: KIND
+    n_links: int
+    seed: int
 
 
 def compare(
@@ -34,6 +56,7 @@ def compare(
     methods: Iterable[str] | None = None,
     *,
     n_links: Sequence[int] = (0, 10, 25, 50, 100),
+    kind: KIND = "both",
     seeds: Iterable[int] = range(10),
     n_jobs: int = 1,
     journal: str | os.PathLike[str] | None = None,
@@ -52,23 +75,26 @@ def compare(
         Names from `linkmix.rivals.METHODS`; all of them by default.
     n_links : sequence of int
         Numbers of links.
+    kind : {"both", "must", "cannot", "even"}
+        Links between random pairs, between random pairs of one kind, or as many must-links as cannot-links.
     seeds : iterable of int
         A run for each of them: the seed decides links and start.
     n_jobs : int, default=1
         Number of processes, each with one thread for linear algebra.
     journal : path, optional
-        A file that gets a line of JSON for each run as it ends. Runs on the same data that are in it already are not
-        made again, unless they failed, so that a comparison that was stopped goes on where it was.
+        A file that gets a line of JSON for each run as it ends. Runs on the same data with the same settings that are
+        in it already are not made again, unless they failed, so that a comparison that was stopped goes on where it
+        was.
     progress : bool, default=True
         Whether to show a progress bar, if the package tqdm is there.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each run: ``data``, ``method``, ``n_links``, ``seed``; ``purity`` and ``ari`` of ``labels_``, and of
-        ``predict`` where the method has one (``purity_predict``, ``ari_predict``); ``links_satisfied`` by ``labels_``;
-        ``seconds``; ``peak_mb``, the memory that the run took at most (on Linux, else missing); and ``error``, the
-        reason why a run failed.
+        One row for each run: ``data``, ``method``, ``kind``, ``n_links``, ``seed``; ``purity`` and ``ari`` of
+        ``labels_``, and of ``predict`` where the method has one (``purity_predict``, ``ari_predict``);
+        ``links_satisfied`` by ``labels_``; ``seconds``; ``peak_mb``, the memory that the run took at most (on Linux,
+        else missing); and ``error``, the reason why a run failed.
 
     Examples
     --------
@@ -78,33 +104,100 @@ def compare(
     >>> table.groupby(["method", "n_links"]).size().to_dict()
     {('gmm', 0): 2, ('gmm', 20): 2, ('paper', 0): 2, ('paper', 20): 2}
     """
-    import pandas as pd
-
     chosen = list(METHODS if methods is None else methods)
     for name in chosen:
         if name not in METHODS:
             raise ValueError(f"method {name!r} is not known: choose from {', '.join(METHODS)}")
+    if kind not in get_args(KIND):
+        raise ValueError(f"kind is {kind!r}: use one of {', '.join(get_args(KIND))}")
+    runs = [
+        Run(name, method, kind, int(n), int(seed))
+        for seed, name, method, n in product(list(seeds), data, chosen, n_links)
+    ]
+    return run_all(runs, data, METHODS, n_jobs=n_jobs, journal=journal, progress=progress)
+
+
+def run_all(
+    runs: Iterable[Run],
+    data: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    methods: Mapping[str, Method],
+    *,
+    n_jobs: int = 1,
+    journal: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> "pd.DataFrame":
+    """Make runs and score them; what `compare` does for all combinations.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        What to run, in this order. The time left is estimated best when expensive and cheap runs are well mixed.
+    data : mapping of name to (X, y)
+        Points and their true classes.
+    methods : mapping of name to Method
+        What the names of methods stand for.
+    n_jobs, journal, progress
+        As for `compare`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As of `compare`; each run once.
+    """
+    import pandas as pd
+
     arrays = {name: (np.asarray(X), np.asarray(y)) for name, (X, y) in data.items()}
     for name, (X, y) in arrays.items():
         if len(X) != len(y):
             raise ValueError(f"data {name!r} has {len(X)} points and {len(y)} labels: give one label for each point")
-    hashes = {name: joblib_hash(pair) for name, pair in arrays.items()}
-    runs = [
-        {"data": name, "method": method, "n_links": int(n), "seed": int(seed), "hash": hashes[name]}
-        for name, method, n, seed in product(arrays, chosen, n_links, list(seeds))
-    ]
     path = None if journal is None else Path(journal)
     if path is not None and not path.parent.is_dir():
         raise ValueError(f"journal {str(path)!r} is in a folder that is not there: make the folder first")
+    hashes = {name: joblib_hash(pair) for name, pair in arrays.items()}
+    settings = {name: repr(method.make(n_classes=2, random_state=0).get_params()) for name, method in methods.items()}
+    rows = [
+        run._asdict() | {"hash": hashes[run.data], "settings": settings[run.method]} for run in dict.fromkeys(runs)
+    ]
     done = {} if path is None else _read_journal(path)
-    missing = [run for run in runs if _key(run) not in done]
-    jobs = (delayed(_run)(run, METHODS[run["method"]], *arrays[run["data"]]) for run in missing)
+    missing = [row for row in rows if _key(row) not in done]
+    jobs = (delayed(_run)(row, methods[row["method"]], *arrays[row["data"]]) for row in missing)
     results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(jobs)
-    for row in _with_progress(results, len(missing), progress):
+    for row in _with_progress(results, len(rows), len(rows) - len(missing), progress):
         done[_key(row)] = row
         if path is not None:
             _append(path, row)
-    return pd.DataFrame([done[_key(run)] for run in runs], columns=[*KEY, *SCORES])
+    return pd.DataFrame([done[_key(row)] for row in rows], columns=[*Run._fields, *SCORES])
+
+
+def draw_links(y: ArrayLike, n_links: int, kind: KIND, seed: int) -> Links:
+    """Links of one run.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        True classes.
+    n_links : int
+        How many links.
+    kind : {"both", "must", "cannot", "even"}
+        Which links. "even" is half of them must-links, and one cannot-link more than must-links if the number is odd.
+    seed : int
+        Seed of the draw.
+
+    Returns
+    -------
+    Links
+
+    Examples
+    --------
+    >>> draw_links([0, 0, 0, 1, 1, 1], 5, "even", seed=0)
+    Links(2 must, 3 cannot)
+    """
+    truth = np.asarray(y)
+    if kind != "even":
+        return Links.from_labels(truth, n_links, kind=kind, random_state=seed)
+    must = Links.from_labels(truth, n_links // 2, kind="must", random_state=seed)
+    cannot = Links.from_labels(truth, n_links - n_links // 2, kind="cannot", random_state=seed)
+    return Links(must.must, cannot.cannot)
 
 
 def _run(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str, Any]:
@@ -117,7 +210,7 @@ def _run(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str, A
 
 def _scores(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str, Any]:
     row: dict[str, Any] = {}
-    links = Links.from_labels(y, run["n_links"], random_state=run["seed"])
+    links = draw_links(y, run["n_links"], run["kind"], run["seed"])
     model = method.make(n_classes=len(np.unique(y)), random_state=run["seed"])
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that has not converged is scored as it is
@@ -137,7 +230,7 @@ def _scores(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (*(row[name] for name in KEY), row["hash"])
+    return tuple(row[name] for name in (*Run._fields, "hash", "settings"))
 
 
 def _read_journal(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -165,14 +258,16 @@ def _append(path: Path, row: dict[str, Any]) -> None:
         os.fsync(file.fileno())
 
 
-def _with_progress(results: Iterable[dict[str, Any]], total: int, show: bool) -> Iterator[dict[str, Any]]:
+def _with_progress(
+    results: Iterable[dict[str, Any]], total: int, initial: int, show: bool
+) -> Iterator[dict[str, Any]]:
     if show:
         try:
             from tqdm.auto import tqdm
         except ImportError:
             pass
         else:
-            results = tqdm(results, total=total, desc="compare", unit="run")
+            results = tqdm(results, total=total, initial=initial, desc="compare", unit="run", smoothing=0.02)
     yield from results
 
 

@@ -141,18 +141,37 @@ def _sweep(log_posterior: Floats, multipliers: Floats, pairs: Ints) -> Floats:
     log_labels = log_posterior.copy()
     np.subtract.at(log_labels, pairs[:, 0], multipliers)
     np.subtract.at(log_labels, pairs[:, 1], multipliers)
+    groups = _matchings(pairs)
     for _ in range(SWEEPS):
         labels = shares(log_labels)
         excess = labels[pairs[:, 0]] + labels[pairs[:, 1]] - 1
         if excess.max() <= TOLERANCE:
             break
-        for pair, m in np.argwhere((excess > 0) | (multipliers > 0)).tolist():
-            ends = pairs[pair]
-            logits = log_labels[ends, m] - leave_one_out(log_labels[ends])[:, m]
-            change = max(float(logits.sum()) / 2, -multipliers[pair, m])
-            multipliers[pair, m] += change
-            log_labels[ends, m] -= change
+        moving = (excess > 0) | (multipliers > 0)
+        for group in groups:
+            for m in range(multipliers.shape[1]):
+                at = group[moving[group, m]]
+                ends = pairs[at]
+                logits = log_labels[ends, m] - leave_one_out(log_labels[ends])[..., m]
+                change = np.maximum(logits.sum(axis=1) / 2, -multipliers[at, m])
+                multipliers[at, m] += change
+                log_labels[ends, m] -= change[:, None]
     return multipliers
+
+
+def _matchings(pairs: Ints) -> list[Ints]:
+    """Pairs in groups in which no two share a point, so that a group can be moved at once."""
+    taken: dict[int, set[int]] = {}
+    groups: list[list[int]] = []
+    for number, (a, b) in enumerate(pairs.tolist()):
+        used = taken.setdefault(a, set()) | taken.setdefault(b, set())
+        group = next(g for g in range(len(used) + 1) if g not in used)
+        if group == len(groups):
+            groups.append([])
+        groups[group].append(number)
+        taken[a].add(group)
+        taken[b].add(group)
+    return [np.array(group, dtype=np.int64) for group in groups]
 
 
 def _missed(flat: Floats, gradient: Floats) -> float:

@@ -1,5 +1,6 @@
 """The command line. The only module that prints."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ def main() -> None:
     Examples:
       linkmix demo                 what 20 links change on real data
       linkmix demo --out pictures  the same, with the picture in another folder
+      linkmix reproduce toy        an experiment of the paper
       linkmix demo --help          the options of one command
     """  # noqa: D301  (click wants the backspace itself)
 
@@ -95,6 +97,104 @@ def demo(folder: Path, n_links: int, n_draws: int, seed: int) -> None:
     if n_draws:
         click.echo(f"\nThe same with {n_draws} draws of {n_links} links ...")
         print_draws(shown, room.repeat(shown, n_draws, seed=seed), seed)
+
+
+@main.group()
+def data() -> None:
+    """Say which data sets of the experiments are here, and fetch others.
+
+    \b
+    Examples:
+      linkmix data list
+      linkmix data fetch haberman thyroid
+    """  # noqa: D301
+
+
+@data.command("list")
+@click.option("--cite", is_flag=True, help="Also say whom to cite, and the licence.")
+def list_data(cite: bool) -> None:
+    """List all data sets, and where each is found.
+
+    A file is looked for in the folder that the variable LINKMIX_DATA names, in the cache, and in installed packages.
+
+    \b
+    Examples:
+      linkmix data list
+      linkmix data list --cite
+    """  # noqa: D301
+    with extras_needed(), bad_input():
+        from linkmix.experiments import data as room
+
+        places = {name: room.where(name) or f"not here: linkmix data fetch {name}" for name in room.DATA}
+    width = max(map(len, places.values()))
+    click.echo(f"{'name':14}{'rows':>6}{'columns':>9}{'classes':>9}  {'where':{width}}  what")
+    for name, place in places.items():
+        spec = room.DATA[name]
+        rows, columns = spec.shape
+        click.echo(f"{name:14}{rows:6}{columns:9}{len(spec.class_names):9}  {place:{width}}  {spec.what}")
+        if cite:
+            click.echo(f"{'':14}{spec.cite}")
+
+
+@data.command("fetch")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def fetch_data(names: tuple[str, ...]) -> None:
+    """Download data sets to the cache, unless they are here already.
+
+    The cache is ~/.cache/linkmix, or the folder that the variable LINKMIX_CACHE names. What does not hold the values
+    that the experiments were run on is refused.
+
+    \b
+    Examples:
+      linkmix data fetch haberman
+      linkmix data fetch mnist-123 coil20-20
+    """  # noqa: D301
+    with extras_needed(), bad_input():
+        from linkmix.experiments import data as room
+
+        for name in names:
+            click.echo(f"{name}: {room.fetch(name)}\n  cite {room.DATA[name].cite}")
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--trials", type=click.IntRange(1), help="Number of trials; by default 100, and 10 for fewest-links.")
+@click.option("--jobs", "n_jobs", type=click.IntRange(1), help="Number of processes; by default one per processor.")
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder for the runs, the figures and the page; it is made if it is not there.",
+)
+def reproduce(names: tuple[str, ...], trials: int | None, n_jobs: int | None, folder: Path) -> None:
+    """Run the experiments of the paper, draw its figures and test its claims.
+
+    NAMES are toy, two-moons, haberman, thyroid, mnist-123, mnist-4567, coil20 and clusters-per-class, which is all of
+    the paper and the default, and fewest-links, every method on eleven data sets.
+
+    Every run is on the disk when it ends. A command that was stopped, in whatever way, goes on where it was when it is
+    given again.
+
+    \b
+    Examples:
+      linkmix reproduce --trials 10
+      linkmix reproduce toy two-moons
+      linkmix reproduce fewest-links --jobs 2 --out results-few
+    """  # noqa: D301
+    with extras_needed(), bad_input():
+        from linkmix.experiments import claims, protocol, report
+
+        chosen = names or protocol.PAPER
+        table = protocol.run(chosen, folder, trials=trials, n_jobs=n_jobs or os.cpu_count() or 1)
+        command = " ".join(["linkmix reproduce", *names, *(["--trials", str(trials)] if trials else [])])
+        page = report.write(table, folder, command)
+        findings = claims.examine(table)
+    for claim, finding in findings:
+        click.echo(f"{finding.verdict:18} {claim.text}")
+    failed = int(table["error"].notna().sum())
+    click.echo(f"\n{len(table)} runs, {failed} failed. Figures, tables and the rest of the findings: {page}")
 
 
 def print_demo(shown: "Demo") -> None:
@@ -167,6 +267,7 @@ def extras_needed() -> Iterator[None]:
 def missing_extra(error: ModuleNotFoundError) -> NoReturn:
     """Name the missing package and the command that installs it; an error of our own stays an error."""
     package = (error.name or "").partition(".")[0]
-    if package in ("matplotlib", "PIL"):
-        raise click.ClickException(f"this command needs {package}: pip install 'linkmix[app]'") from None
+    extra = {"matplotlib": "app", "PIL": "app", "pandas": "experiments", "pyarrow": "experiments"}.get(package)
+    if extra:
+        raise click.ClickException(f"this command needs {package}: pip install 'linkmix[{extra}]'") from None
     raise error

@@ -154,10 +154,9 @@ def run_all(
     if path is not None and not path.parent.is_dir():
         raise ValueError(f"journal {str(path)!r} is in a folder that is not there: make the folder first")
     hashes = {name: joblib_hash(pair) for name, pair in arrays.items()}
-    settings = {name: repr(method.make(n_classes=2, random_state=0).get_params()) for name, method in methods.items()}
-    rows = [
-        run._asdict() | {"hash": hashes[run.data], "settings": settings[run.method]} for run in dict.fromkeys(runs)
-    ]
+    models = {name: method.make(n_classes=2, random_state=0) for name, method in methods.items()}
+    settings = {name: joblib_hash((type(model).__name__, model.get_params())) for name, model in models.items()}
+    rows = [run._asdict() | {"hash": hashes[run.data], "settings": settings[run.method]} for run in dict.fromkeys(runs)]
     done = {} if path is None else _read_journal(path)
     missing = [row for row in rows if _key(row) not in done]
     jobs = (delayed(_run)(row, methods[row["method"]], *arrays[row["data"]]) for row in missing)
@@ -258,9 +257,7 @@ def _append(path: Path, row: dict[str, Any]) -> None:
         os.fsync(file.fileno())
 
 
-def _with_progress(
-    results: Iterable[dict[str, Any]], total: int, initial: int, show: bool
-) -> Iterator[dict[str, Any]]:
+def _with_progress(results: Iterable[dict[str, Any]], total: int, initial: int, show: bool) -> Iterator[dict[str, Any]]:
     if show:
         try:
             from tqdm.auto import tqdm

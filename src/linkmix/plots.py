@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -76,6 +77,7 @@ def draw_points(
     columns: Sequence[str] | None = None,
     axes: tuple[int, int] = (0, 1),
     numbers: Sequence[int] | None = None,
+    size: float = 16,
 ) -> None:
     """Draw points with the colour and marker of their most probable class, the paler the less sure.
 
@@ -93,6 +95,8 @@ def draw_points(
         Which two columns to draw.
     numbers : sequence of int, optional
         Which colour and marker each class has; class m has those of number m if not given.
+    size : float, default=16
+        Area of a marker in square points.
     """
     points, p = np.asarray(X, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
     used = _numbers(numbers, p.shape[1])
@@ -104,7 +108,7 @@ def draw_points(
             points[rows, axes[1]],
             c=rgb[rows],
             marker=MARKERS[number % len(MARKERS)],
-            s=16,
+            s=size,
             linewidths=0.3,
             edgecolors=EDGE,
         )
@@ -213,8 +217,15 @@ def draw_mixture(
         draw_links(ax, X, links, axes=axes)
 
 
-def draw_legend(figure: Figure, class_names: Sequence[str], *, links: bool = True) -> None:
-    """Explain colours, saturation, ellipses and lines below all panels of a figure.
+def draw_legend(
+    figure: Figure,
+    class_names: Sequence[str],
+    *,
+    links: bool = True,
+    more: Sequence[tuple[Line2D, str]] = (),
+    ax: Axes | None = None,
+) -> None:
+    """Explain colours, saturation, ellipses and lines below all panels of a figure, or in a panel kept for that.
 
     Parameters
     ----------
@@ -224,6 +235,10 @@ def draw_legend(figure: Figure, class_names: Sequence[str], *, links: bool = Tru
         Name of the class of each colour number.
     links : bool, default=True
         Whether to explain links.
+    more : sequence of (Line2D, str)
+        Further marks or lines and what they mean.
+    ax : matplotlib Axes, optional
+        An empty panel for the legend; its axes are hidden.
     """
     handles: list[Any] = [  # matplotlib also takes tuples of artists, which its types do not say
         _mark(MARKERS[n % len(MARKERS)], COLOURS[n % len(COLOURS)]) for n in range(len(class_names))
@@ -239,11 +254,16 @@ def draw_legend(figure: Figure, class_names: Sequence[str], *, links: bool = Tru
             labels.append(label)
         handles.append(_ring(INK, 6.3, 1.1))
         labels.append("linked point")
-    figure.legend(
+    handles += [handle for handle, _ in more]
+    labels += [label for _, label in more]
+    if ax is not None:
+        ax.set_axis_off()
+    place = figure if ax is None else ax
+    place.legend(
         handles,
         labels,
-        loc="outside lower center",
-        ncols=len(handles),
+        loc="outside lower center" if ax is None else "center",
+        ncols=len(handles) if ax is None else 1,
         frameon=False,
         handlelength=2.4,
         columnspacing=1.6,
@@ -264,13 +284,50 @@ def save_picture(figure: Figure, path: Path, *, dpi: int = 120) -> None:
     dpi : int, default=120
         Pixels per inch.
     """
+    _write_whole(path, _png(figure, dpi))
+
+
+def save_figure(figure: Figure, path: Path, *, dpi: int = 120) -> tuple[Path, Path]:
+    """Write a figure as PNG and as SVG: both are drawn before either is written, and each is written whole.
+
+    The same figure gives the same SVG, byte for byte, on a machine with the same fonts.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        What to write.
+    path : Path
+        Where, without an ending; files of these names are replaced.
+    dpi : int, default=120
+        Pixels per inch of the PNG, and of what is drawn as pixels in the SVG.
+
+    Returns
+    -------
+    tuple of Path
+        The PNG and the SVG.
+    """
+    vector = BytesIO()
+    with rc_context({"svg.hashsalt": "linkmix"}):  # else the names inside the file are drawn anew each time
+        figure.savefig(vector, format="svg", dpi=dpi, metadata={"Date": None})
+    contents = {".png": _png(figure, dpi), ".svg": vector.getvalue()}
+    png, svg = (path.with_name(path.name + ending) for ending in contents)
+    _write_whole(png, contents[".png"])
+    _write_whole(svg, contents[".svg"])
+    return png, svg
+
+
+def _png(figure: Figure, dpi: int) -> bytes:
     drawn, content = BytesIO(), BytesIO()
     figure.savefig(drawn, format="png", dpi=dpi)
     # 256 colours are plenty for such a picture, and make the file three times smaller.
     Image.open(drawn).convert("RGB").quantize(256).save(content, format="PNG", optimize=True)
+    return content.getvalue()
+
+
+def _write_whole(path: Path, content: bytes) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        aside.write_bytes(content.getvalue())
+        aside.write_bytes(content)
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

@@ -74,7 +74,7 @@ def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Flo
             jac=True,
             method="L-BFGS-B",
             bounds=[(0, None)] * multipliers.size,
-            options={"maxiter": 200 if not slack else 10_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-11},
+            options={"maxiter": 30 if not slack else 10_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-11},
         )
         multipliers = found.x.reshape(-1, n_classes)
         if not slack:

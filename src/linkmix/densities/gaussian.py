@@ -103,7 +103,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         if missing.has_missing(X):
             return missing.log_density(self.form, parameters.means, parameters.whiteners, X)
         n, d = X.shape
-        out = np.empty((n, len(parameters.means)))
+        out = np.empty((len(parameters.means), n)).T  # sums over the few components then run along the rows
         for c, mean in enumerate(parameters.means):
             out[:, c] = self.form.squared_distance(X - mean, self.form.of(parameters.whiteners, c))
         out += d * LOG_2_PI

@@ -66,7 +66,7 @@ def test_other_data_under_the_same_name_are_other_runs(tmp_path):
 
 
 def test_an_unknown_method_is_refused():
-    with pytest.raises(ValueError, match="method 'magic' is not known: choose from linkmix, paper"):
+    with pytest.raises(ValueError, match="method 'magic' is not known: choose from auto, auto-5, linkmix, paper"):
         compare(IRIS, ["magic"])
 
 

@@ -12,7 +12,8 @@ from PIL import Image  # noqa: E402
 
 from linkmix.experiments import figures, synthetic  # noqa: E402
 from linkmix.plots import save_figure  # noqa: E402
-from linkmix.rivals import GMM, METHODS  # noqa: E402
+from linkmix.registry import METHODS  # noqa: E402
+from linkmix.rivals import GMM  # noqa: E402
 
 
 def make_table(curves, *, data="iris", kind="both", seeds=3, spread=0.01):
@@ -280,14 +281,14 @@ def test_clusters_per_class_are_told_apart():
 
 
 def test_our_method_is_emphasised():
-    table = make_table(CURVES | {"linkmix": {4: 0.8, 8: 0.9, 16: 0.95}})
+    table = make_table(CURVES | {"auto": {4: 0.8, 8: 0.9, 16: 0.95}})
     figure = figures.fewest_links(table, {"iris": 0.98})
     (ax,) = figure.axes
     lines = lines_of(ax)
     widths = {name: line.get_linewidth() for name, line in lines.items()}
-    assert widths.pop("linkmix") > 2 * max(widths.values())
+    assert widths.pop(figures.STYLES["auto"].name) > 2 * max(widths.values())
     assert len(ax.collections) == 1  # one band
-    assert np.allclose(ax.collections[0].get_facecolor()[0, :3], to_rgb(figures.STYLES["linkmix"].colour))
+    assert np.allclose(ax.collections[0].get_facecolor()[0, :3], to_rgb(figures.STYLES["auto"].colour))
     np.testing.assert_allclose(lines["_ceiling"].get_ydata(), 0.98)
     np.testing.assert_allclose(lines["_90%"].get_ydata(), 0.882)
 

@@ -16,7 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from linkmix import LinkMixture, Links, links_satisfied
 from linkmix.couplings import MeanField, Projection
 from linkmix.couplings.projection import project
-from linkmix.rivals import EMPC, GMM, GMMEC, GMPR, METHODS, PPC
+from linkmix.registry import METHODS
+from linkmix.rivals import EMPC, GMM, GMMEC, GMPR, PPC
 
 MIXTURES = [GMM, GMPR, GMMEC, EMPC, PPC]
 

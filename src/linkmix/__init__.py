@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from linkmix.auto import AutoLinkMixture
     from linkmix.comparison import compare
     from linkmix.links import Links, Relation
     from linkmix.metrics import links_satisfied, purity
@@ -11,10 +12,20 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["LinkMixture", "Links", "Relation", "__version__", "compare", "links_satisfied", "purity"]
+__all__ = [
+    "AutoLinkMixture",
+    "LinkMixture",
+    "Links",
+    "Relation",
+    "__version__",
+    "compare",
+    "links_satisfied",
+    "purity",
+]
 
 # Names are imported when they are first used: scikit-learn alone takes a second, which nobody should wait for --help.
 _ROOMS = {
+    "AutoLinkMixture": "linkmix.auto",
     "LinkMixture": "linkmix.mixture",
     "Links": "linkmix.links",
     "Relation": "linkmix.links",

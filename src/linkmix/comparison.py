@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from linkmix.arrays import Array
 from linkmix.links import Links
 from linkmix.metrics import links_satisfied, purity
-from linkmix.rivals import METHODS, Method
+from linkmix.registry import METHODS, Method
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def compare(
     data : mapping of name to (X, y)
         Points and their true classes.
     methods : iterable of str, optional
-        Names from `linkmix.rivals.METHODS`; all of them by default.
+        Names from `linkmix.registry.METHODS`; all of them by default.
     n_links : sequence of int
         Numbers of links.
     kind : {"both", "must", "cannot", "even"}

@@ -22,7 +22,7 @@ from linkmix.experiments import synthetic
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.plots import DASHED, INK, SOLID, Dashes, draw_legend, draw_links, draw_mixture, draw_points
-from linkmix.rivals import METHODS
+from linkmix.registry import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,9 @@ class Style:
 
 
 STYLES: dict[str, Style] = {
-    "linkmix": Style("linkmix", "#D55E00", "o", SOLID),
+    "auto": Style("AutoLinkMixture", "#D55E00", "o", SOLID),
+    "auto-5": Style("AutoLinkMixture, 5", "#D55E00", "h", DASHED),
+    "linkmix": Style("LinkMixture, graph", "#B8860B", "o", _LONG),
     "paper": Style("GM-PR", "#0072B2", "s", SOLID),
     "gmm": Style("GMM", "#777777", "", DASHED),
     "gmm-ec": Style("GMM-EC", "#009E73", "^", _LONG),
@@ -92,7 +94,7 @@ STYLES: dict[str, Style] = {
     "paper-3": Style("GM-PR, K = 3", "#009E73", "D", DASHED),
     "paper-4": Style("GM-PR, K = 4", "#111111", "v", _DASH_DOT),
 }
-"""Style of each method of `linkmix.rivals.METHODS`, and of GM-PR with several clusters per class."""
+"""Style of each method of `linkmix.registry.METHODS`, and of GM-PR with several clusters per class."""
 
 
 def score(table: "pd.DataFrame") -> "pd.Series[float]":
@@ -318,7 +320,7 @@ def clusters_per_class(table: "pd.DataFrame", *, floors: Mapping[str, float] | N
 
 
 def fewest_links(
-    table: "pd.DataFrame", ceilings: Mapping[str, float], *, ours: str = "linkmix", kind: str = "both"
+    table: "pd.DataFrame", ceilings: Mapping[str, float], *, ours: str = "auto", kind: str = "both"
 ) -> Figure:
     """Draw one method against all others, a small panel for each data set.
 
@@ -328,7 +330,7 @@ def fewest_links(
         Runs, as of `linkmix.compare`.
     ceilings : mapping of data set to float
         Purity that a supervised model reaches; its data sets are drawn.
-    ours : str, default="linkmix"
+    ours : str, default="auto"
         The method to emphasise: a thick line with its band. All others are thin and have none.
     kind : {"both", "must", "cannot", "even"}
         Kind of links.

@@ -16,7 +16,8 @@ from linkmix.experiments import data as room
 from linkmix.experiments import synthetic
 from linkmix.metrics import purity
 from linkmix.mixture import LinkMixture
-from linkmix.rivals import GMPR, METHODS, Method
+from linkmix.registry import METHODS, Method
+from linkmix.rivals import GMPR
 
 if TYPE_CHECKING:
     import pandas as pd

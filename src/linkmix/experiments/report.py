@@ -9,8 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from linkmix.arrays import Array, Floats
 from linkmix.experiments import figures
 from linkmix.experiments.claims import PURITY_SETS, examine
+from linkmix.experiments.data import DATA
 from linkmix.experiments.figures import score
 from linkmix.experiments.protocol import ALL_OF_THE_PAPER, DIGITS, EXPERIMENTS, MIXTURES, TABLE, ceiling, floor, load
 from linkmix.plots import save_figure
@@ -177,7 +181,7 @@ def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str
         yield (
             "digits",
             "Test images of digits on their first two principal components, by class.",
-            lambda: figures.digits_scatter({name: load(name) for name in digits}),
+            lambda: figures.digits_scatter({name: _with_digits(name) for name in digits}),
         )
     sets = [name for name in PURITY_SETS if name in names]
     kinds: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -197,13 +201,15 @@ def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str
         yield (
             "coil20",
             "COIL-20 in 10, 15 and 20 dimensions: purity against links.",
-            lambda: figures.coil20(table[table["experiment"] == "coil20"]),
+            lambda: figures.coil20(table[table["experiment"] == "coil20"], floors=_floors(table, "coil20")),
         )
     if "clusters-per-class" in names:
         yield (
             "clusters-per-class",
             "GM-PR with one to four clusters per class.",
-            lambda: figures.clusters_per_class(table[table["experiment"] == "clusters-per-class"]),
+            lambda: figures.clusters_per_class(
+                table[table["experiment"] == "clusters-per-class"], floors=_floors(table, "clusters-per-class")
+            ),
         )
     if "fewest-links" in names:
         few = table[table["experiment"] == "fewest-links"]
@@ -212,6 +218,17 @@ def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str
             "Every method on all data with few links; at most 1000 rows of each set.",
             lambda: figures.fewest_links(few, {name: ceiling(*load(name)) for name in few["data"].unique()}),
         )
+
+
+def _with_digits(name: str) -> tuple[Floats, Array]:
+    """Points of a set of digits, and the digit that each shows."""
+    X, y = load(name)
+    return X, np.array([int(digit) for digit in DATA[name].class_names])[y]
+
+
+def _floors(table: "pd.DataFrame", experiment: str) -> dict[str, float]:
+    names = table.loc[table["experiment"] == experiment, "data"].unique()
+    return {str(name): floor(load(str(name))[1]) for name in names}
 
 
 def _claims(table: "pd.DataFrame") -> str:

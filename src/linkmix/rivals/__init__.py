@@ -6,7 +6,6 @@ from linkmix.rivals.e2cp import E2CP
 from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC
 from linkmix.rivals.mpc_kmeans import MPCKMeans
 from linkmix.rivals.pc_kmeans import PCKMeans
-from linkmix.rivals.registry import METHODS, Method
 from linkmix.rivals.spectral import SpectralRBF
 from linkmix.rivals.sskk import SSKK
 
@@ -17,12 +16,10 @@ __all__ = [
     "GMM",
     "GMMEC",
     "GMPR",
-    "METHODS",
     "PPC",
     "SSKK",
     "COPKMeans",
     "MPCKMeans",
-    "Method",
     "PCKMeans",
     "SpectralRBF",
 ]

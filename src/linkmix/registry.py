@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from linkmix.auto import AutoLinkMixture
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.rivals.cop_kmeans import COPKMeans
@@ -60,6 +61,8 @@ def _method(name: str, kind: Any, what: str) -> Method:
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
+        Method("auto", AutoLinkMixture, True, True, True, "many starts and shapes, the one that fits the links best"),
+        Method("auto-5", partial(AutoLinkMixture, committee=5), True, True, True, "the mean of the five best of these"),
         Method(
             "linkmix",
             partial(LinkMixture, coupling="graph", init="links", n_init=10, shrinkage="auto"),

@@ -1,0 +1,5 @@
+"""The front door: many starts and shapes, ranked by the links."""
+
+from linkmix.auto.estimator import AutoLinkMixture
+
+__all__ = ["AutoLinkMixture"]

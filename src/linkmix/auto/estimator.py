@@ -1,0 +1,460 @@
+"""AutoLinkMixture: the best clustering from the links there are."""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from linkmix import starts
+from linkmix.arrays import Floats, Ints, log_sum_exp
+from linkmix.auto.labelings import LABELINGS, first_guesses
+from linkmix.auto.pool import REG_COVAR, Candidate, Contest, density, leaderboard, run
+from linkmix.auto.ranking import by_links_then_agreement
+from linkmix.auto.shapes import SHAPES
+from linkmix.checks import as_links, check_choice, check_known_labels, check_links, check_number, check_sample_weight
+from linkmix.couplings import Graph
+from linkmix.couplings.statements import FIRST_RELIABILITY
+from linkmix.errors import InfeasibleLinks
+from linkmix.fitting import Knowledge, bind, few_threads, linked_labels, part
+from linkmix.links import Links
+from linkmix.mixture import LinkMixture
+
+MOST_CLASSES = 10
+"""Largest number of classes that is tried by itself."""
+
+CHOICE = np.dtype(
+    [
+        ("n_classes", np.int64),
+        ("links_broken", np.float64),
+        ("log_probability_of_links", np.float64),
+        ("log_likelihood", np.float64),
+        ("bic", np.float64),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much is tried: which first guesses and shapes, and on how many points."""
+
+    guesses: tuple[str, ...]
+    shapes: tuple[str, ...]
+    n_points: int
+
+
+_WITHOUT_WARD = tuple(name for name in LABELINGS if not name.startswith("Ward"))
+BUDGETS = {
+    "small": Budget(("k-means", "PCK-means", "E2CP", "E2CP, sparse"), ("1", "2", "2, shared"), 1000),
+    "default": Budget(_WITHOUT_WARD, tuple(SHAPES), 2000),
+    "large": Budget(tuple(LABELINGS), tuple(SHAPES), 10_000),
+}
+
+
+class AutoLinkMixture(ClusterMixin, BaseEstimator):
+    """Mixture with links that chooses its start and its shape by the links.
+
+    Fits mixtures from many first guesses, some of them made with the links, with one to three clusters per class, and
+    takes the one that explains the links best: the fewest links broken by labels that do not know the links, then the
+    agreement with the other candidates. Columns are brought to unit variance first, and constant ones are left out, so
+    the unit of a column does not matter. All links are coupled as a network. Where a link has a confidence, or a named
+    annotator whose reliability is then learned, a wrong one does little harm.
+
+    Parameters
+    ----------
+    n_classes : int or "auto", default=2
+        Number of classes. "auto" tries 2 to 10 and takes the number that explains the links best.
+    committee : int, default=1
+        Average the probabilities of so many of the best candidates. Five are a little better than one, and slower.
+    budget : {"small", "default", "large"}, default="default"
+        How many first guesses and shapes are tried, and on how many points: at most 1000, 2000 or 10,000 of them, the
+        linked ones always among them. The winner is then fitted to all points.
+    verbose : bool, default=False
+        Whether to show progress bars, if the package tqdm is there.
+    random_state : int, RandomState or None, default=None
+        Source of randomness.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Class of each training point, honouring its links.
+    best_estimator_ : LinkMixture
+        The winner, fitted to the scaled points.
+    estimators_ : list of LinkMixture
+        The committee; the winner is the first.
+    leaderboard_ : structured ndarray
+        Every candidate, the best first: start, shape, links broken, log-probability of the links, log-likelihood, BIC,
+        number of EM steps, whether it was given up early, and seconds. ``pandas.DataFrame`` takes it as it is.
+    choice_ : structured ndarray
+        With ``n_classes="auto"`` the best candidate for each number of classes.
+    links_to_review_ : structured ndarray
+        Every link with the probability that it is wrong, the most suspicious first.
+    n_classes_ : int
+        Number of classes.
+    center_, scale_ : ndarray of shape (n_features,)
+        What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
+
+    See Also
+    --------
+    LinkMixture : One mixture with settings of your own.
+
+    Notes
+    -----
+    Candidates run in threads where joblib is told to: ``with joblib.parallel_config(n_jobs=4): model.fit(X)``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linkmix import AutoLinkMixture, Links, purity
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AutoLinkMixture(3, random_state=0).fit(X, links=Links.from_labels(y, 10, random_state=0))
+    >>> purity(y, model.predict(X)) > 0.9
+    True
+    >>> float(model.leaderboard_["links_broken"][0])
+    0.0
+    """
+
+    labels_: Ints
+
+    def __init__(
+        self,
+        n_classes: int | str = 2,
+        *,
+        committee: int = 1,
+        budget: str = "default",
+        verbose: bool = False,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        self.n_classes = n_classes
+        self.committee = committee
+        self.budget = budget
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        links: Links | None = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit mixtures to points and links, and keep the best.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points. NaN stands for a value that is not known.
+        y : array-like of shape (n_samples,), optional
+            Known labels: class numbers from 0, and -1 where the class is not known.
+        links : Links, optional
+            Links between rows of `X`.
+        must_link, cannot_link : array-like of shape (n_links, 2), optional
+            The same as plain pairs of row numbers, instead of `links`.
+        rows : array-like of shape (n_samples,), optional
+            Number of each row of `X` in the table that the links speak of.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each point counts in the fits. Scaling and first guesses do not heed it.
+
+        Returns
+        -------
+        AutoLinkMixture
+            The fitted estimator.
+        """
+        before = dict(vars(self))
+        try:
+            return self._fit(X, y, as_links(links, must_link, cannot_link), rows, sample_weight)
+        except BaseException:  # an earlier fit stays as it was
+            self.__dict__ = before
+            raise
+
+    def _fit(
+        self, X: ArrayLike, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Self:
+        self._check_parameters()
+        points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        weights = check_sample_weight(sample_weight, points)
+        learn = links.must_annotators is not None or links.cannot_annotators is not None
+        links = links.at_most(FIRST_RELIABILITY) if learn else links
+        self.center_, self.scale_ = _scale(points)
+        Z = self._scaled(points)
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(2**31 - 1))
+
+        def contest(n_classes: int) -> tuple[Contest, list[Candidate]]:
+            checked = check_links(links, len(Z), n_classes, rows)
+            known = check_known_labels(y, len(Z), n_classes, checked)
+            return self._contest(Knowledge(Z, checked, weights, known), n_classes, learn, seed)
+
+        if self.n_classes == "auto":
+            self.n_classes_, ground, candidates = self._choose(contest, len(Z))
+        else:
+            self.n_classes_ = int(self.n_classes)
+            ground, candidates = contest(self.n_classes_)
+        self.leaderboard_ = leaderboard(ground, candidates)
+
+        checked = check_links(links, len(Z), self.n_classes_, rows)
+        known = check_known_labels(y, len(Z), self.n_classes_, checked)
+        chosen = [candidate for candidate in candidates if candidate.finished][: self.committee] or candidates[:1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the search has its own number of steps
+            self.estimators_ = [
+                self._mixture(ground, candidate).fit(
+                    Z, None if known is None else known, links=checked, sample_weight=weights
+                )
+                for candidate in chosen
+            ]
+        self.best_estimator_ = self.estimators_[0]
+        self.links_to_review_ = self.best_estimator_.links_to_review_
+        self._align(Z)
+        self._label(Knowledge(Z, checked, weights, known), learn)
+        return self
+
+    def predict(self, X: ArrayLike) -> Ints:
+        """Most probable class of each point, from the point alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points, also ones that the fit has not seen.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class numbers.
+        """
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Probability of each class for each point, from the point alone; the mean over the committee.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to one.
+        """
+        return self._mean_probability(self._seen(X))
+
+    def score_samples(self, X: ArrayLike) -> Floats:
+        """Log-density of each point, in the units of `X`; columns that were constant in the fit are left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Log-densities under the mixture, or under the mean of the committee's mixtures.
+        """
+        Z = self._seen(X)
+        densities = np.stack([model.score_samples(Z) for model in self.estimators_], axis=1)
+        units = float(np.log(self.scale_[self.scale_ > 0]).sum())
+        return np.asarray(log_sum_exp(densities) - np.log(densities.shape[1]) - units)
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Mean log-density of the points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : object
+            Not used.
+
+        Returns
+        -------
+        float
+            Mean of `score_samples`.
+        """
+        return float(self.score_samples(X).mean())
+
+    def __sklearn_tags__(self) -> Tags:
+        """Missing values are fine."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        if self.n_classes != "auto":
+            if isinstance(self.n_classes, str):
+                raise ValueError(f"n_classes={self.n_classes!r}: give a number of classes, or 'auto'")
+            check_number("n_classes", self.n_classes, Integral, 1)
+        check_number("committee", self.committee, Integral, 1)
+        check_choice("budget", self.budget, BUDGETS)
+
+    def _contest(self, given: Knowledge, n_classes: int, learn: bool, seed: int) -> tuple[Contest, list[Candidate]]:
+        """Fit all candidates to the points, or to a sample of them that holds all linked ones."""
+        budget = BUDGETS[self.budget]
+        if len(given.X) < n_classes:
+            raise ValueError(
+                f"n_samples={len(given.X)} is less than n_classes={n_classes}: pass more points or ask for fewer"
+            )
+        some = _sample(given, budget.n_points, seed)
+        model = bind(density(some.X.shape[1]), Graph(learn), some.links, n_classes, 1.0)
+        ground = Contest(some, model, part(some), n_classes)
+        links = some.links
+        if some.known is not None:  # for the guesses, known labels are links like others
+            links = links.union(Links.from_labels(some.known))
+        filled = starts.without_gaps(some.X)
+        spread = self.scale_[self.scale_ > 0]
+        guesses = first_guesses(filled, spread, links, n_classes, budget.guesses, RandomState(seed))
+        with few_threads(some.X.shape[1]):
+            named = [(name, _renumbered(labels, some.known, n_classes)) for name, labels in guesses]
+            return ground, run(ground, named, budget.shapes, by_links_then_agreement, seed, self._progress)
+
+    def _choose(self, contest: Any, n_rows: int) -> tuple[int, Contest, list[Candidate]]:
+        """Number of classes for which the best candidate explains the links best; of equal ones by BIC."""
+        found, reason = {}, None
+        for n_classes in range(2, min(MOST_CLASSES, n_rows) + 1):
+            try:
+                found[n_classes] = contest(n_classes)
+            except InfeasibleLinks as error:  # more classes may do
+                reason = error
+        if not found:
+            raise reason or ValueError(f"n_samples={n_rows} is too few to choose a number of classes: give n_classes")
+        self.choice_ = np.empty(len(found), dtype=CHOICE)
+        for row, (n_classes, (ground, candidates)) in enumerate(found.items()):
+            best = candidates[0]
+            evidence = best.evidence
+            self.choice_[row] = (
+                n_classes, evidence.broken, evidence.log_probability, best.log_likelihood, ground.bic(best)
+            )  # fmt: skip
+        order = np.lexsort((self.choice_["bic"], np.round(-self.choice_["log_probability_of_links"], 1)))
+        n_classes = int(self.choice_["n_classes"][order[0]])
+        return n_classes, *found[n_classes]
+
+    def _mixture(self, ground: Contest, candidate: Candidate) -> LinkMixture:
+        """The candidate as an estimator that goes on from where it is."""
+        clusters, shared = SHAPES[candidate.shape]
+        parameters = candidate.parameters
+        start = {
+            "class_weights": parameters.class_weights,
+            "cluster_weights": parameters.cluster_weights,
+            **ground.model.density.attributes(parameters.components, (ground.n_classes, clusters)),
+        }
+        return LinkMixture(
+            ground.n_classes,
+            clusters_per_class=clusters,
+            shared_clusters=shared,
+            coupling="graph",
+            shrinkage="auto",
+            reg_covar=REG_COVAR,
+            init=start,
+            random_state=0,
+        )
+
+    def _align(self, Z: Floats) -> None:
+        """Which class of each member is which class of the first one."""
+        first = self.estimators_[0].predict_proba(Z)
+        self._places = []
+        for model in self.estimators_:
+            _, place = linear_sum_assignment(-(model.predict_proba(Z).T @ first))
+            self._places.append(place)
+
+    def _mean_probability(self, Z: Floats) -> Floats:
+        total = np.zeros((len(Z), self.n_classes_))
+        for model, place in zip(self.estimators_, self._places, strict=True):
+            total[:, place] += model.predict_proba(Z)
+        return total / len(self.estimators_)
+
+    def _label(self, given: Knowledge, learn: bool) -> None:
+        """Labels of the training points: of the only member, or of the committee with the links put in again."""
+        if len(self.estimators_) == 1:
+            self.labels_ = self.best_estimator_.labels_
+            return
+        probability = self._mean_probability(given.X)
+        self.labels_ = np.asarray(probability.argmax(axis=1))
+        if given.known is not None:
+            self.labels_ = np.where(given.known >= 0, given.known, self.labels_)
+        points = given.links.points
+        if len(points):
+            with np.errstate(divide="ignore"):
+                log_probability = np.maximum(np.log(probability[points]), -1e3)
+            parameters = self.best_estimator_._parameters
+            even = np.full(self.n_classes_, 1 / self.n_classes_)
+            model = bind(density(given.X.shape[1]), Graph(learn), given.links, self.n_classes_, 1.0)
+            parameters = type(parameters)(even, parameters.cluster_weights, None, parameters.reliability)
+            self.labels_[points] = linked_labels(model, part(given), given.links, parameters, log_probability)
+
+    def _seen(self, X: ArrayLike) -> Floats:
+        check_is_fitted(self)
+        points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        return self._scaled(points)
+
+    def _scaled(self, points: Floats) -> Floats:
+        used = self.scale_ > 0
+        return np.asarray((points[:, used] - self.center_[used]) / self.scale_[used])
+
+    def _progress(self, results: Iterable[Any], total: int) -> Iterable[Any]:
+        if self.verbose:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                pass
+            else:
+                return tqdm(results, total=total, desc="candidates", unit="fit")  # type: ignore[no-any-return]
+        return results
+
+
+def _scale(X: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each column; 0 for one that is constant, unless all of them are."""
+    missing = np.isnan(X)
+    if missing.all(axis=0).any():
+        column = int(np.flatnonzero(missing.all(axis=0))[0])
+        raise ValueError(f"column {column} of X has no value in any row: drop it")
+    largest = np.nanmax(np.abs(X))
+    if largest > 1e150:
+        raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
+    center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    constant = (np.nanmax(X, axis=0) == np.nanmin(X, axis=0)) | (scale == 0)
+    scale = np.where(constant, 1.0 if constant.all() else 0.0, scale)
+    return center, scale
+
+
+def _sample(given: Knowledge, at_most: int, seed: int) -> Knowledge:
+    """All rows, or those that are linked or known and a random choice of the others."""
+    n = len(given.X)
+    if n <= at_most:
+        return given
+    needed = np.zeros(n, dtype=bool)
+    needed[given.links.points] = True
+    if given.known is not None:
+        needed |= given.known >= 0
+    weights = np.ones(n) if given.sample_weight is None else given.sample_weight
+    others = np.flatnonzero(~needed & (weights > 0))
+    n_others = min(len(others), max(at_most - int(needed.sum()), at_most // 2))
+    drawn = RandomState(seed).choice(others, n_others, replace=False)
+    rows = np.sort(np.concatenate([np.flatnonzero(needed), drawn]))
+    return Knowledge(
+        given.X[rows],
+        given.links.restrict(rows),
+        None if given.sample_weight is None else given.sample_weight[rows],
+        None if given.known is None else given.known[rows],
+    )
+
+
+def _renumbered(labels: Ints, known: Ints | None, n_classes: int) -> Ints:
+    """Labels with the numbers that the known ones have, and the known ones themselves."""
+    if known is None:
+        return labels
+    labels = starts.match_labels(labels, known, n_classes)[labels]
+    return np.where(known >= 0, known, labels)

@@ -1,0 +1,143 @@
+"""Which candidate to take: the one that breaks the fewest links, and of those the one that the others agree with.
+
+A candidate is judged by its labels without the help of the links: links that hold only because they are enforced say
+nothing about the points around them. With few links many candidates break none. The likelihood does not help then, as
+the likelihood of a wrong model does not want the user's classes; what starts and shapes of many kinds agree on is a
+better guide. To try another rule, write a function like `by_links_then_agreement`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkmix.arrays import Floats, Ints
+from linkmix.links import Links
+
+LEAST = 0.05
+"""No broken link counts for less than this probability: some are wrong, and no model is right."""
+TEMPERATURE = 2.0
+"""Nats of the probability of the links by which a candidate may be behind and still have a say."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the links say about a candidate.
+
+    Attributes
+    ----------
+    broken : float
+        Number of links that its labels break, each counted as far as it is sure.
+    log_probability : float
+        Log-probability of the links.
+    labels : ndarray of shape (n_samples,)
+        Labels from the points alone.
+    """
+
+    broken: float
+    log_probability: float
+    labels: Ints
+
+
+Rule = Callable[[Sequence[Evidence], int], Floats]
+"""From the evidence of all candidates and the number of classes to a score for each; the highest is the best."""
+
+
+def weigh(probabilities: Floats, links: Links) -> Evidence:
+    """What links say about the probabilities of the labels, taken from the points alone.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        Probability of each class.
+    links : Links
+        Links between the rows.
+
+    Returns
+    -------
+    Evidence
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> evidence = weigh(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), Links(must=[(0, 1), (1, 2)], cannot=[(0, 2)]))
+    >>> evidence.broken, round(float(np.exp(evidence.log_probability)), 3)
+    (1.0, 0.09)
+    """
+    labels = probabilities.argmax(axis=1)
+    broken, total = 0.0, 0.0
+    for pairs, confidence, wanted in (
+        (links.must, links.must_confidence, True),
+        (links.cannot, links.cannot_confidence, False),
+    ):
+        a, b = pairs.T
+        sure = np.ones(len(pairs)) if confidence is None else confidence
+        together = np.einsum("ij,ij->i", probabilities[a], probabilities[b])
+        holds = together if wanted else 1 - together
+        broken += float(((2 * sure - 1) * ((labels[a] == labels[b]) != wanted)).sum())
+        total += float(np.log(np.maximum(sure * holds + (1 - sure) * (1 - holds), LEAST)).sum())
+    return Evidence(broken, total, labels)
+
+
+def by_links_then_agreement(candidates: Sequence[Evidence], n_classes: int) -> Floats:
+    """Fewest broken links first, then agreement with the other candidates, those that explain the links most of all.
+
+    Parameters
+    ----------
+    candidates : sequence of Evidence
+        What links say of each.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_candidates,)
+        A score; the highest is the best.
+
+    Examples
+    --------
+    Two candidates agree, the third one is alone.
+
+    >>> import numpy as np
+    >>> one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> by_links_then_agreement([Evidence(0, -1.0, labels) for labels in (one, 1 - one, other)], 2).round(2).tolist()
+    [0.68, 0.68, 0.45]
+    """
+    broken = np.array([candidate.broken for candidate in candidates])
+    log_probability = np.array([candidate.log_probability for candidate in candidates])
+    say = np.exp((log_probability - log_probability.max()) / TEMPERATURE)
+    likeness = agreement([candidate.labels for candidate in candidates], n_classes) @ say / say.sum()
+    return np.asarray(-broken + 0.45 * (1 + likeness))  # less than one broken link
+
+
+def agreement(labelings: Sequence[Ints], n_classes: int) -> Floats:
+    """Adjusted Rand index of each two labelings.
+
+    Parameters
+    ----------
+    labelings : sequence of ndarray of shape (n_samples,)
+        Labels from 0.
+    n_classes : int
+        More than the largest label.
+
+    Returns
+    -------
+    ndarray of shape (n_labelings, n_labelings)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> agreement([np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.array([0, 1, 0, 1])], 2).round(2).tolist()
+    [[1.0, 1.0, -0.5], [1.0, 1.0, -0.5], [-0.5, -0.5, 1.0]]
+    """
+    n = len(labelings[0])
+    groups = np.concatenate([labels == np.arange(n_classes)[:, None] for labels in labelings]).astype(np.float32)
+    shape = (len(labelings), n_classes)
+    together = (groups @ groups.T).astype(np.float64).reshape(*shape, *shape)
+    pairs = (together * (together - 1) / 2).sum(axis=(1, 3))
+    sizes = groups.sum(axis=1, dtype=np.float64).reshape(shape)
+    own = (sizes * (sizes - 1) / 2).sum(axis=1)
+    by_chance = own[:, None] * own / max(n * (n - 1) / 2, 1)
+    most = (own[:, None] + own) / 2
+    same = most - by_chance < 1e-9  # both are one group, or all single rows
+    return np.where(same, 1.0, (pairs - by_chance) / np.where(same, 1.0, most - by_chance))

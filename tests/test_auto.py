@@ -1,0 +1,215 @@
+"""AutoLinkMixture: candidates, the rule that ranks them, and what users rely on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine, make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from linkmix import AutoLinkMixture, LinkMixture, Links, links_satisfied, purity
+from linkmix.auto.labelings import LABELINGS, by_links, first_guesses
+from linkmix.auto.ranking import Evidence, agreement, by_links_then_agreement, weigh
+
+X, y = load_wine(return_X_y=True)
+LINKS = Links.from_labels(y, 20, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return AutoLinkMixture(3, random_state=0).fit(X, links=LINKS)
+
+
+@pytest.fixture(scope="module")
+def committee():
+    return AutoLinkMixture(3, committee=5, random_state=0).fit(X, links=LINKS)
+
+
+@parametrize_with_checks(
+    [AutoLinkMixture(budget="small", random_state=0)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "the first guesses do not weigh points"
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_raw_units_are_no_obstacle(wine):
+    assert adjusted_rand_score(y, wine.predict(X)) > 0.85  # k-means on these units reaches 0.37
+    assert links_satisfied(wine.labels_, LINKS) == 1.0
+
+
+def test_the_unit_of_a_column_does_not_matter(wine):
+    units = 10.0 ** np.linspace(-6, 6, X.shape[1])
+    names = ("k-means", "PCK-means", "E2CP")
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    other = (X * units - (X * units).mean(axis=0)) / (X * units).std(axis=0)
+    np.testing.assert_allclose(Z, other, atol=1e-9)
+    here = dict(first_guesses(Z, np.ones(13), LINKS, 3, names, np.random.RandomState(0)))
+    there = dict(first_guesses(other.round(12) + 0, np.ones(13), LINKS, 3, names, np.random.RandomState(0)))
+    assert here.keys() == there.keys()
+    density = wine.score_samples(X)
+    scaled = clone(wine).fit(X * 4.0, links=LINKS)  # a power of two: the same bits after scaling
+    np.testing.assert_array_equal(scaled.predict(X * 4.0), wine.predict(X))
+    np.testing.assert_allclose(scaled.score_samples(X * 4.0), density - 13 * np.log(4.0), rtol=0, atol=1e-9)
+
+
+def test_the_density_integrates_to_one():
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.normal(100, 5, (60, 1)), rng.normal(140, 8, (60, 1))])
+    model = AutoLinkMixture(2, committee=3, budget="small", random_state=0).fit(points)
+    grid = np.linspace(0, 260, 20001)
+    assert np.trapezoid(np.exp(model.score_samples(grid[:, None])), grid) == pytest.approx(1, abs=1e-6)
+    assert model.score(points) == pytest.approx(model.score_samples(points).mean())
+
+
+def test_the_leaderboard_tells_of_every_candidate(wine):
+    table = pd.DataFrame(wine.leaderboard_)
+    assert set(table["start"]) <= set(LABELINGS)
+    assert set(table["shape"]) == {"1", "2", "3", "2, shared", "3, shared"}
+    assert not table.duplicated(["start", "shape"]).any()
+    finished = table[~table["given_up"]]
+    assert len(finished) >= 8
+    assert table.index[~table["given_up"]].max() < table.index[table["given_up"]].min()
+    assert finished["links_broken"].is_monotonic_increasing
+    assert (table["seconds"] > 0).all()
+    best, Z = wine.best_estimator_, (X - wine.center_) / wine.scale_
+    assert isinstance(best, LinkMixture)
+    assert best.log_likelihood_ == pytest.approx(table["log_likelihood"][0], rel=1e-3)  # it goes on from there
+    assert best.bic(Z, LINKS) == pytest.approx(table["bic"][0], rel=1e-3)
+
+
+def test_new_points(wine, committee):
+    rows = np.arange(0, len(X), 7)
+    for model in (wine, committee):
+        probability = model.predict_proba(X)
+        np.testing.assert_allclose(probability.sum(axis=1), 1, atol=1e-12)
+        np.testing.assert_array_equal(model.predict(X[rows]), probability.argmax(axis=1)[rows])
+
+
+def test_a_committee_is_the_mean_of_its_members(committee):
+    assert len(committee.estimators_) == 5
+    assert committee.best_estimator_ is committee.estimators_[0]
+    Z = (X - committee.center_) / committee.scale_
+    first = committee.estimators_[0].predict_proba(Z)
+    for model in committee.estimators_[1:]:  # classes are matched
+        assert adjusted_rand_score(model.predict(Z), first.argmax(axis=1)) > 0.5
+    assert links_satisfied(committee.labels_, LINKS) == 1.0
+    assert adjusted_rand_score(y, committee.predict(X)) > 0.85
+
+
+def test_a_seed_makes_it_repeat(wine):
+    again = clone(wine).fit(X, links=LINKS)
+    np.testing.assert_array_equal(again.predict_proba(X), wine.predict_proba(X))
+
+
+def test_known_labels_number_the_classes():
+    known = np.full(len(y), -1)
+    known[::10] = (y[::10] + 1) % 3
+    model = AutoLinkMixture(3, budget="small", random_state=0).fit(X, known)
+    np.testing.assert_array_equal(model.labels_[known >= 0], known[known >= 0])
+    assert np.mean(model.predict(X) == (y + 1) % 3) > 0.9
+
+
+def test_values_may_be_missing_and_columns_constant():
+    holes = np.column_stack([X, np.full(len(X), 7.0)])
+    holes[np.random.default_rng(0).random(holes.shape) < 0.05] = np.nan
+    model = AutoLinkMixture(3, budget="small", random_state=0).fit(holes, links=LINKS)
+    assert model.scale_[-1] == 0
+    assert adjusted_rand_score(y, model.predict(holes)) > 0.8
+
+
+def test_many_points_are_sampled_for_the_search_and_all_fitted_at_the_end():
+    points, truth = make_blobs(20_000, centers=[[0, 0], [6, 0], [0, 6]], random_state=0)
+    links = Links.from_labels(truth, 30, random_state=0)
+    model = AutoLinkMixture(3, budget="small", random_state=0).fit(points, links=links)
+    assert model.labels_.shape == (20_000,)
+    assert purity(truth, model.predict(points)) > 0.99
+    Z = (points - model.center_) / model.scale_
+    assert model.best_estimator_.log_likelihood_ == pytest.approx(model.best_estimator_.log_likelihood(Z, links))
+
+
+def test_the_number_of_classes_is_found():
+    points, truth = make_blobs(300, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], cluster_std=0.8, random_state=1)
+    links = Links.from_labels(truth, 40, random_state=0)
+    model = AutoLinkMixture("auto", budget="small", random_state=0).fit(points, links=links)
+    assert model.n_classes_ == 4
+    assert purity(truth, model.labels_) > 0.98
+    assert list(model.choice_["n_classes"]) == list(range(2, 11))
+
+
+def test_wrong_links_of_a_named_annotator_do_little_harm():
+    iris, truth = load_iris(return_X_y=True)
+    good = Links.from_labels(truth, 60, random_state=0)
+    rng = np.random.default_rng(0)
+    must_flipped, cannot_flipped = rng.random(good.n_must) < 0.2, rng.random(good.n_cannot) < 0.2
+    must = np.concatenate([good.must[~must_flipped], good.cannot[cannot_flipped]])
+    cannot = np.concatenate([good.cannot[~cannot_flipped], good.must[must_flipped]])
+    noisy = Links(must, cannot, must_annotators=["a"] * len(must), cannot_annotators=["a"] * len(cannot))
+    model = AutoLinkMixture(3, random_state=0).fit(iris, links=noisy)
+    assert adjusted_rand_score(truth, model.predict(iris)) > 0.8
+    wrong = {tuple(pair) for pair in np.concatenate([good.cannot[cannot_flipped], good.must[must_flipped]]).tolist()}
+    named = [(int(a), int(b)) for a, b in model.links_to_review_[["a", "b"]][: len(wrong)].tolist()]
+    assert len(wrong & set(named)) / len(wrong) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_classes": "many"}, "n_classes='many': give a number of classes, or 'auto'"),
+        ({"n_classes": 0}, "n_classes"),
+        ({"committee": 0}, "committee"),
+        ({"budget": "huge"}, "budget='huge'"),
+        ({"n_classes": 200}, "n_samples=178 is less than n_classes=200"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        AutoLinkMixture(**settings).fit(X)
+
+
+def test_a_failed_fit_leaves_the_earlier_one():
+    model = AutoLinkMixture(3, budget="small", random_state=0).fit(X, links=LINKS)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="7000"):
+        model.fit(X, must_link=[(0, 7000)])
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_agreement_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    labelings = [rng.integers(0, m, 200) for m in (1, 2, 3, 5, 5)] + [np.zeros(200, dtype=int)]
+    by_hand = [[adjusted_rand_score(a, b) for b in labelings] for a in labelings]
+    np.testing.assert_allclose(agreement(labelings, 5), by_hand, atol=1e-9)
+
+
+def test_a_broken_link_counts_for_more_than_any_agreement():
+    one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    alone = Evidence(0.0, -1.0, other)
+    many = [Evidence(1.0, -1.0, one)] * 9
+    assert by_links_then_agreement([*many, alone], 2).argmax() == 9
+    assert by_links_then_agreement([*many, Evidence(1.0, -1.0, other)], 2).argmax() < 9
+
+
+def test_links_weigh_as_far_as_they_are_sure():
+    p = np.array([[0.9, 0.1], [0.2, 0.8]])
+    sure, unsure = Links(must=[(0, 1)]), Links(must=[(0, 1)], must_confidence=[0.7])
+    together = 0.9 * 0.2 + 0.1 * 0.8
+    assert weigh(p, sure).broken == 1
+    assert weigh(p, sure).log_probability == pytest.approx(np.log(together))
+    assert weigh(p, unsure).broken == pytest.approx(0.4)
+    assert weigh(p, unsure).log_probability == pytest.approx(np.log(0.7 * together + 0.3 * (1 - together)))
+    assert weigh(np.eye(2), sure).log_probability == pytest.approx(np.log(0.05))
+
+
+def test_scaling_by_links_shrinks_what_links_say_is_noise():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(200, 2))
+    Z[:, 1] += 4 * np.repeat([0, 1], 100)
+    Z /= Z.std(axis=0)
+    links = Links.from_labels(np.repeat([0, 1], 100), 80, random_state=0)
+    scaled = by_links(Z, links)
+    before, after = Z.std(axis=0), scaled.std(axis=0)
+    assert after[0] / after[1] < 0.8 * before[0] / before[1]

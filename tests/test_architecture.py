@@ -28,6 +28,7 @@ LAYERS = [
     {"densities", "couplings", "class_weights"},
     {"checks"},
     {"links"},
+    {"native"},
     {"arrays", "errors"},
 ]
 

@@ -6,6 +6,7 @@ linked points are few and stay together, since the coupling needs all of them at
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,11 @@ class Data:
     linked_weights: Floats | None = None
     free_known: Ints | None = None
     linked_known: Ints | None = None
+
+    @cached_property
+    def free_complete(self) -> bool:
+        """Whether no value of the free rows is missing."""
+        return self.free.dtype.kind == "f" and not np.isnan(self.free.sum())
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,12 @@ def expect(model: Model, data: Data, parameters: Parameters) -> Expectation:
     log_likelihood = model.link_weight * links.log_likelihood
     free_class_counts = np.zeros(len(parameters.class_weights))
     log_class_weights = np.log(parameters.class_weights)
+    plain = _plain_sums(model, data, parameters)
+    if plain is not None:
+        free, counts = plain[0], plain[2]
+        return Expectation(
+            log_likelihood + free, statistics + plain[1], cluster_counts + counts, counts.sum(axis=1), links
+        )
     first = 0
     for X in _blocks(data.free, parameters.cluster_weights):
         rows = slice(first, first + len(X))
@@ -208,6 +220,21 @@ def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: in
             converged = True
             break
     return Fit(parameters, expectation.log_likelihood, np.array(trace), converged)
+
+
+def _plain_sums(model: Model, data: Data, parameters: Parameters) -> tuple[float, Statistics, Floats] | None:
+    """Log-likelihood, statistics and cluster counts of the free rows in one pass, if the density has such a pass."""
+    if data.free_known is not None or not data.free_complete or not len(data.free):
+        return None
+    log_joint = np.log(parameters.class_weights)[:, None] + np.log(parameters.cluster_weights)  # (M, K) or (M, M * K)
+    log_weights = log_sum_exp(log_joint, axis=0) if parameters.shared_clusters else log_joint.ravel()
+    sums = model.density.mixture_sums(parameters.components, data.free, log_weights, data.free_weights)
+    if sums is None:
+        return None
+    log_likelihood, statistics, per_component = sums
+    if parameters.shared_clusters:  # what a component has is shared by the classes, for all rows alike
+        return log_likelihood, statistics, per_component * shares(log_joint, axis=0)
+    return log_likelihood, statistics, per_component.reshape(log_joint.shape)
 
 
 def _sums(model: Model, parameters: Parameters, X: Array, within: Floats, labels: Floats) -> tuple[Statistics, Floats]:

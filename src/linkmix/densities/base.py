@@ -72,6 +72,16 @@ class Density(ABC, Generic[Parameters, Sums]):
     def statistics(self, parameters: Parameters, X: Array, weights: Floats) -> Sums:
         """Sums of the rows weighted by ``weights`` (n, C), taken with the current parameters as pivot."""
 
+    def mixture_sums(
+        self, parameters: Parameters, X: Array, log_weights: Floats, row_weights: Floats | None
+    ) -> tuple[float, Sums, Floats] | None:
+        """Log-likelihood, statistics and weight (C,) of rows from a mixture with ``log_weights`` (C,), in one pass.
+
+        No value of the rows is missing; ``row_weights`` (n,) say how often each of them counts. None where the density
+        has no such pass: the engine then goes by `log_density` and `statistics`.
+        """
+        return None
+
     @abstractmethod
     def maximize(self, statistics: Sums, parameters: Parameters) -> Parameters:
         """Parameters that maximise the expected log-density; ``parameters`` are those the sums were taken with."""

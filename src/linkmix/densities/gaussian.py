@@ -19,14 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 
+from linkmix import native
 from linkmix.arrays import Array, Floats, Ints
 from linkmix.checks import check_number
 from linkmix.densities import missing
 from linkmix.densities.base import Density, Statistics, given_array
-from linkmix.densities.covariance import CovarianceForm, Full, Tied, per_covariance
+from linkmix.densities.covariance import CovarianceForm, Diagonal, Full, Spherical, Tied, per_covariance
 from linkmix.densities.missing import LOG_2_PI
 from linkmix.errors import DegenerateCluster
 
+NATIVE_FORMS = {Full, Tied, Diagonal, Spherical}
+"""The forms that the native core knows."""
 NO_SUPPORT = float(10 * np.finfo(np.float64).eps)
 """A component with less weight than this keeps its parameters: its mean would be a ratio of rounding errors."""
 
@@ -102,6 +105,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         """Log-density of each row under each component, shape (n, C)."""
         if missing.has_missing(X):
             return missing.log_density(self.form, parameters.means, parameters.whiteners, X)
+        if self._native(X):
+            return native.log_density(self.form.name, X, parameters.means, parameters.whiteners)
         n, d = X.shape
         out = np.empty((n, len(parameters.means)))
         for c, mean in enumerate(parameters.means):
@@ -116,6 +121,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         if missing.has_missing(X):
             moments = missing.moments(self.form, parameters.means, parameters.whiteners, X, weights)
             return GaussianSums(weights.sum(axis=0), *moments)
+        if self._native(X):
+            return GaussianSums(*native.moments(self.form.name, X, parameters.means, weights))
         first = np.empty_like(parameters.means)
         seconds = []
         for c, mean in enumerate(parameters.means):
@@ -123,6 +130,18 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
             first[c] = weights[:, c] @ differences
             seconds.append(self.form.moment(differences, weights[:, c]))
         return GaussianSums(weights.sum(axis=0), first, np.stack(seconds))
+
+    def mixture_sums(
+        self, parameters: GaussianParameters, X: Array, log_weights: Floats, row_weights: Floats | None
+    ) -> tuple[float, GaussianSums, Floats] | None:
+        """Log-likelihood, statistics and weight in one pass, by the native core."""
+        # A subclass may have a log-density or statistics of its own.
+        if not (type(self) is Gaussian and self._native(X)):
+            return None
+        log_likelihood, *sums = native.mixture_sums(
+            self.form.name, X, parameters.means, parameters.whiteners, log_weights, row_weights
+        )
+        return log_likelihood, GaussianSums(*sums), sums[0]
 
     def maximize(self, statistics: GaussianSums, parameters: GaussianParameters) -> GaussianParameters:
         """Weighted means and covariances, ``reg_covar`` added to the diagonal (paper, eq. mu and cov)."""
@@ -239,6 +258,10 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
     def n_parameters(self, n_components: int, n_features: int) -> int:
         """Free parameters of means and covariances."""
         return n_components * n_features + self.form.n_parameters(n_components, n_features)
+
+    def _native(self, X: Array) -> bool:
+        """Whether the native core serves: it knows the four forms and nothing of missing values."""
+        return type(self.form) in NATIVE_FORMS and native.serves(X)
 
     def _with(self, means: Floats, covariances: Floats, pooled: Floats | None = None) -> GaussianParameters:
         return GaussianParameters(means, covariances, self.form.whiten(covariances), pooled)

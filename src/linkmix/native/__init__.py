@@ -17,7 +17,7 @@ from types import ModuleType
 
 import numpy as np
 
-from linkmix.arrays import Array, Floats
+from linkmix.arrays import Array, Floats, Ints
 
 CHUNK_WORK = 2**24
 """Work in one chunk of rows, in operations: about a millisecond."""
@@ -170,6 +170,45 @@ def log_density(form: str, X: Array, means: Floats, whiteners: Floats) -> Floats
     ]
     _share(tasks)
     return out
+
+
+def expect_pairs(
+    log_density: Floats, class_weights: Floats, pairs: Ints, if_same: Floats, if_apart: Floats
+) -> tuple[float, Floats, Floats, Floats, float, Floats]:
+    """E-step of pairs of points whose labels agree or differ.
+
+    Parameters
+    ----------
+    log_density : ndarray of shape (n, M)
+        Log-density of each point in each class.
+    class_weights : ndarray of shape (M,)
+    pairs : ndarray of shape (n_pairs, 2)
+        Numbers of points.
+    if_same, if_apart : ndarray of shape (n_pairs,)
+        How likely what is said of a pair is if its labels agree, and if they differ.
+
+    Returns
+    -------
+    log_likelihood : float
+    labels : ndarray of shape (n, M)
+        Sums of label responsibilities of the points.
+    must_counts : ndarray of shape (M,)
+        Expected labels of pairs that agree, one for each pair.
+    class_counts : ndarray of shape (M,)
+        The same plus both labels of pairs that differ.
+    n_apart : float
+        Expected number of pairs that differ.
+    same : ndarray of shape (n_pairs,)
+        Probability that each pair agrees.
+    """
+    assert _core is not None
+    labels = np.empty(log_density.shape)
+    counts = np.empty((2, len(class_weights)))
+    same = np.empty(len(pairs))
+    log_likelihood, n_apart = _core.pairs(
+        _contiguous(log_density), _contiguous(class_weights), pairs, if_same, if_apart, labels, counts, same
+    )
+    return log_likelihood, labels, counts[0], counts[1], n_apart, same
 
 
 def _contiguous(array: Array) -> Floats:

@@ -60,6 +60,97 @@ static Long buffer_size(Long d)
     return collected > narrow ? collected : narrow;
 }
 
+/* Pairs of linked points, and what is known of the points. */
+typedef struct {
+    Long n_points, n_classes, stride; /* of rows of posteriors; a multiple of every W */
+    const double *log_density;        /* (n_points, n_classes) */
+    double *log_weights;              /* (n_classes,) logarithm of the class weights */
+    double *inverse_weights;          /* (stride,) */
+    double log_apart, inverse_apart;  /* of the probability that two independent labels differ */
+    Long n_pairs;
+    const long long *pairs;                /* (n_pairs, 2) */
+    const double *if_same, *if_apart; /* (n_pairs,) how likely a statement is if labels agree, or differ */
+} Pairs;
+
+static double log_add(double a, double b)
+{
+    double top = a > b ? a : b, low = a > b ? b : a;
+    return top > -INFINITY ? top + log1p(exp(low - top)) : -INFINITY;
+}
+
+/* Turns logarithms into shares of their sum, which is one to the last digit, and returns the logarithm of the sum. */
+static double shares_of(double *values, Long n)
+{
+    double top = -INFINITY, sum = 0.0;
+    for (Long m = 0; m < n; m++)
+        top = values[m] > top ? values[m] : top;
+    for (Long m = 0; m < n; m++)
+        sum += values[m] = top > -INFINITY ? exp(values[m] - top) : 0.0;
+    for (Long m = 0; m < n && sum > 0.0; m++)
+        values[m] /= sum;
+    return log(sum) + (top > -INFINITY ? top : 0.0);
+}
+
+/* Log-sum-exp over all entries but one, for each entry, by running sums from both ends. */
+static void leave_one_out(const double *values, Long n, double *out)
+{
+    double running = -INFINITY;
+    for (Long m = 0; m < n; m++) {
+        out[m] = running;
+        running = log_add(running, values[m]);
+    }
+    running = -INFINITY;
+    for (Long m = n - 1; m >= 0; m--) {
+        out[m] = log_add(out[m], running);
+        running = log_add(running, values[m]);
+    }
+}
+
+/* One pair in the log domain; scratch has room for five times the classes. Returns its log-likelihood. */
+static double pair_by_logarithms(const Pairs *q, Long k, double *to_i, double *to_j, double *together, double *apart,
+                                 double *same, double *n_apart, double *scratch)
+{
+    const Long M = q->n_classes;
+    const double *di = q->log_density + q->pairs[2 * k] * M, *dj = q->log_density + q->pairs[2 * k + 1] * M;
+    double *both = scratch, *one = both + M, *other = one + M, *rest = other + M, *joint = rest + M;
+    double hypotheses[2] = {-INFINITY, -INFINITY};
+    if (q->if_same[k] > 0.0) {
+        for (Long m = 0; m < M; m++)
+            both[m] = q->log_weights[m] + di[m] + dj[m];
+        hypotheses[0] = log(q->if_same[k]) + shares_of(both, M);
+    }
+    if (q->if_apart[k] > 0.0) {
+        for (Long m = 0; m < M; m++) {
+            other[m] = q->log_weights[m] + dj[m];
+            joint[m] = q->log_weights[m] + di[m];
+        }
+        leave_one_out(other, M, rest);
+        for (Long m = 0; m < M; m++)
+            one[m] = joint[m] + rest[m];
+        leave_one_out(joint, M, rest);
+        for (Long m = 0; m < M; m++)
+            other[m] += rest[m];
+        hypotheses[1] = log(q->if_apart[k]) + shares_of(one, M) - q->log_apart;
+        shares_of(other, M);
+    }
+    const double log_likelihood = shares_of(hypotheses, 2);
+    *same = hypotheses[0];
+    *n_apart += hypotheses[1];
+    for (Long m = 0; m < M && hypotheses[0] > 0.0; m++) {
+        double share = hypotheses[0] * both[m];
+        to_i[m] += share;
+        to_j[m] += share;
+        together[m] += share;
+    }
+    for (Long m = 0; m < M && hypotheses[1] > 0.0; m++) {
+        double a = hypotheses[1] * one[m], b = hypotheses[1] * other[m];
+        to_i[m] += a;
+        to_j[m] += b;
+        apart[m] += a + b;
+    }
+    return log_likelihood;
+}
+
 #define W 2
 #define FN(name) name##_base
 #define TARGET
@@ -80,16 +171,22 @@ static Long buffer_size(Long d)
 typedef double (*Pass)(int, const Gauss *, const Rows *, const double *, Long, Long, double *, double *, double *,
                        double *, double *);
 
+typedef void (*Posteriors)(const Pairs *, double *, double *, double *);
+typedef double (*PairSums)(const Pairs *, Long, Long, const double *, const double *, const double *, double *,
+                           double *, double *, double *, double *, double *);
+
 typedef struct {
     const char *name;
     Pass pass;
+    Posteriors posteriors;
+    PairSums pairs;
 } Level;
 
 static const Level LEVELS[] = {
-    {"base", pass_base},
+    {"base", pass_base, posteriors_base, pairs_base},
 #ifdef HAS_X86
-    {"avx2", pass_avx2},
-    {"avx512", pass_avx512},
+    {"avx2", pass_avx2, posteriors_avx2, pairs_avx2},
+    {"avx512", pass_avx512, posteriors_avx512, pairs_avx512},
 #endif
 };
 
@@ -161,6 +258,66 @@ static double *allocate(Gauss *g, double **scratch)
     return room;
 }
 
+/* ---- links --------------------------------------------------------------------------------------------------- */
+
+/* Room for the weights and everything that pairs need; one free() ends it. */
+typedef struct {
+    double *room, *posterior, *complement, *log_sums, *points, *together, *apart, *scratch;
+} PairRoom;
+
+static int allocate_pairs(Pairs *q, PairRoom *r)
+{
+    const Long M = q->n_classes, n = q->n_points;
+    const Long stride = q->stride = M <= 2 ? 2 : M <= 4 ? 4 : (M + 7) / 8 * 8;
+    size_t size = (size_t)(M + stride + 3 * n * stride + n + 2 * stride + 5 * M + 8);
+    if (!(r->room = malloc(size * sizeof(double))))
+        return 0;
+    q->log_weights = r->room;
+    q->inverse_weights = q->log_weights + M;
+    r->posterior = q->inverse_weights + stride;
+    r->complement = r->posterior + n * stride;
+    r->points = r->complement + n * stride;
+    r->log_sums = r->points + n * stride;
+    r->together = r->log_sums + n;
+    r->apart = r->together + stride;
+    r->scratch = r->apart + stride;
+    return 1;
+}
+
+/* E-step of all pairs: label weights (n, M), counts of labels (M,) and the probability that each pair is together. */
+static double expect_pairs(Pairs *q, PairRoom *r, const double *class_weights, double *labels, double *must_counts,
+                           double *class_counts, double *same, double *n_apart)
+{
+    const Long M = q->n_classes, stride = q->stride;
+    const Level *by = stride % 8 == 0 ? level : stride == 4 && level != &LEVELS[0] ? &LEVELS[1] : &LEVELS[0];
+    double differ = 0.0;
+    for (Long m = 0; m < M; m++) {
+        double others = 0.0;
+        for (Long k = 0; k < M; k++)
+            others += k == m ? 0.0 : class_weights[k];
+        differ += class_weights[m] * others;
+        q->log_weights[m] = log(class_weights[m]);
+    }
+    for (Long m = 0; m < stride; m++)
+        q->inverse_weights[m] = m < M ? 1.0 / class_weights[m] : 0.0;
+    q->log_apart = log(differ);
+    q->inverse_apart = differ > 0.0 ? 1.0 / differ : 0.0;
+    memset(r->points, 0, sizeof(double) * (size_t)(q->n_points * stride));
+    memset(r->together, 0, sizeof(double) * (size_t)(2 * stride));
+    *n_apart = 0.0;
+    by->posteriors(q, r->posterior, r->complement, r->log_sums);
+    double log_likelihood = by->pairs(q, 0, q->n_pairs, r->posterior, r->complement, r->log_sums, r->points,
+                                      r->together, r->apart, same, n_apart, r->scratch);
+    for (Long i = 0; i < q->n_points; i++)
+        for (Long m = 0; m < M; m++)
+            labels[i * M + m] = r->points[i * stride + m];
+    for (Long m = 0; m < M; m++) {
+        must_counts[m] = r->together[m];
+        class_counts[m] = r->together[m] + r->apart[m];
+    }
+    return log_likelihood;
+}
+
 /* ---- arguments ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -187,6 +344,20 @@ static int doubles(PyObject *object, Held *held, int writable, int optional, Lon
     if (strcmp(held->view.format, "d") || held->view.len < size * (Long)sizeof(double)) {
         PyErr_Format(PyExc_ValueError, "expected at least %zd doubles, got %zd bytes of format %s", size,
                      held->view.len, held->view.format);
+        return 0;
+    }
+    *out = held->view.buf;
+    return 1;
+}
+
+/* A contiguous array of 64-bit integers. */
+static int integers(PyObject *object, Held *held, Long size, const long long **out)
+{
+    if (PyObject_GetBuffer(object, &held->view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT))
+        return 0;
+    held->held = 1;
+    if (held->view.itemsize != 8 || !strchr("lq", held->view.format[0]) || held->view.len < size * 8) {
+        PyErr_Format(PyExc_ValueError, "expected at least %zd 64-bit integers", size);
         return 0;
     }
     *out = held->view.buf;
@@ -351,6 +522,64 @@ end:
     return result;
 }
 
+/* Whether both ends of all pairs are points. */
+static int check_pairs(const Pairs *q)
+{
+    for (Long k = 0; k < 2 * q->n_pairs; k++)
+        if (q->pairs[k] < 0 || q->pairs[k] >= q->n_points) {
+            PyErr_Format(PyExc_ValueError, "a pair names point %lld of %zd", q->pairs[k], q->n_points);
+            return 0;
+        }
+    return 1;
+}
+
+static const char PAIRS_DOC[] =
+    "pairs(log_density, class_weights, pairs, if_same, if_apart, labels, counts, same)\n\n"
+    "E-step of pairs: label weights (n, M), counts (2 M: together, all) and the probability of each pair to be together "
+    "go to the last three; returns the log-likelihood and the number of pairs that are apart.";
+
+static PyObject *py_pairs(PyObject *self, PyObject *args)
+{
+    PyObject *log_density, *class_weights, *pairs, *if_same, *if_apart, *labels, *counts, *same;
+    Held held[8] = {{.held = 0}};
+    PyObject *result = NULL;
+    Pairs q;
+    PairRoom room;
+    double *density, *weights, *likely, *unlikely, *to_labels, *to_counts, *to_same, log_likelihood, n_apart;
+    if (!PyArg_ParseTuple(args, "OOOOOOOO", &log_density, &class_weights, &pairs, &if_same, &if_apart, &labels, &counts,
+                          &same))
+        return NULL;
+    if (!doubles(class_weights, &held[1], 0, 0, 1, &weights))
+        goto end;
+    q.n_classes = held[1].view.len / (Long)sizeof(double);
+    if (!doubles(log_density, &held[0], 0, 0, 0, &density) || !doubles(if_same, &held[3], 0, 0, 0, &likely))
+        goto end;
+    q.n_points = held[0].view.len / (Long)sizeof(double) / q.n_classes;
+    q.n_pairs = held[3].view.len / (Long)sizeof(double);
+    if (!integers(pairs, &held[2], 2 * q.n_pairs, &q.pairs) ||
+        !doubles(if_apart, &held[4], 0, 0, q.n_pairs, &unlikely) ||
+        !doubles(labels, &held[5], 1, 0, q.n_points * q.n_classes, &to_labels) ||
+        !doubles(counts, &held[6], 1, 0, 2 * q.n_classes, &to_counts) ||
+        !doubles(same, &held[7], 1, 0, q.n_pairs, &to_same) || !check_pairs(&q))
+        goto end;
+    q.log_density = density;
+    q.if_same = likely;
+    q.if_apart = unlikely;
+    if (!allocate_pairs(&q, &room)) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    log_likelihood =
+        expect_pairs(&q, &room, weights, to_labels, to_counts, to_counts + q.n_classes, to_same, &n_apart);
+    Py_END_ALLOW_THREADS
+    free(room.room);
+    result = Py_BuildValue("dd", log_likelihood, n_apart);
+end:
+    release(held, 8);
+    return result;
+}
+
 static PyObject *py_levels(PyObject *self, PyObject *none)
 {
     PyObject *names = PyList_New(0);
@@ -383,6 +612,7 @@ static PyMethodDef METHODS[] = {
     {"sums", py_sums, METH_VARARGS, SUMS_DOC},
     {"log_density", py_log_density, METH_VARARGS, LOG_DENSITY_DOC},
     {"moments", py_moments, METH_VARARGS, MOMENTS_DOC},
+    {"pairs", py_pairs, METH_VARARGS, PAIRS_DOC},
     {"levels", py_levels, METH_NOARGS, "levels()\n\nInstruction sets that this processor has, the plainest first."},
     {"use", py_use, METH_VARARGS, "use(level)\n\nChoose an instruction set; returns the one that was in use."},
     {NULL},

@@ -549,6 +549,121 @@ static TARGET double FN(pass)(int what, const Gauss *g, const Rows *x, const dou
     return log_likelihood;
 }
 
+/* ---- pairs of linked points ---------------------------------------------------------------------------------- */
+
+/* Posteriors of single points (n, stride), their complements, and the logarithms of the sums they were divided by.
+ * The complement of the largest entry is the sum of the others: 1 - P would cancel. */
+static TARGET void FN(posteriors)(const Pairs *q, double *posterior, double *complement, double *log_sums)
+{
+    const Long M = q->n_classes, stride = q->stride;
+    for (Long i = 0; i < q->n_points; i++) {
+        const double *density = q->log_density + i * M;
+        double *p = posterior + i * stride, *rest = complement + i * stride;
+        double top = -INFINITY, sum = 0.0, others = 0.0;
+        Long largest = 0;
+        for (Long m = 0; m < M; m++) {
+            p[m] = density[m] + q->log_weights[m];
+            if (p[m] > top) {
+                top = p[m];
+                largest = m;
+            }
+        }
+        if (!(top > -INFINITY))
+            top = 0.0;
+        for (Long m = 0; m < M; m++)
+            p[m] -= top;
+        for (Long m = M; m < stride; m++)
+            p[m] = -INFINITY;
+        for (Long m = 0; m < stride; m += W)
+            STORE(p + m, FN(exp)(LOAD(p + m)));
+        for (Long m = 0; m < M; m++)
+            sum += p[m];
+        log_sums[i] = log(sum) + top;
+        const double inverse = sum > 0.0 ? 1.0 / sum : 0.0;
+        for (Long m = 0; m < M; m++) {
+            p[m] *= inverse;
+            rest[m] = 1.0 - p[m];
+            if (m != largest)
+                others += p[m];
+        }
+        for (Long m = M; m < stride; m++)
+            rest[m] = 0.0;
+        rest[largest] = others;
+    }
+}
+
+/* Pairs first <= k < stop: adds to `points` (n, stride), `together` and `apart` (stride), writes `same`, and returns
+ * the log-likelihood. The number of pairs that are apart is added to *n_apart. */
+static TARGET double FN(pairs)(const Pairs *q, Long first, Long stop, const double *posterior, const double *complement,
+                               const double *log_sums, double *points, double *together, double *apart, double *same,
+                               double *n_apart, double *scratch)
+{
+    const Long stride = q->stride;
+    double log_likelihood = 0.0, mantissa = 1.0, some = 0.0;
+    long long exponent = 0;
+    for (Long k = first; k < stop; k++) {
+        const Long i = q->pairs[2 * k], j = q->pairs[2 * k + 1];
+        const double *pi = posterior + i * stride, *pj = posterior + j * stride;
+        const double *qi = complement + i * stride, *qj = complement + j * stride;
+        const double if_same = q->if_same[k], if_apart = q->if_apart[k] * q->inverse_apart;
+        double *to_i = points + i * stride, *to_j = points + j * stride;
+        double sum_same = 0.0, sum_apart = 0.0;
+        if (if_same > 0.0) {
+            vec sum = FN(all)(0.0);
+            for (Long m = 0; m < stride; m += W)
+                sum += LOAD(pi + m) * LOAD(pj + m) * LOAD(q->inverse_weights + m);
+            sum_same = if_same * FN(sum)(sum);
+        }
+        if (if_apart > 0.0) {
+            vec sum = FN(all)(0.0);
+            for (Long m = 0; m < stride; m += W)
+                sum += LOAD(pi + m) * LOAD(qj + m);
+            sum_apart = if_apart * FN(sum)(sum);
+        }
+        const double total = sum_same + sum_apart;
+        if (!(total > 1e-280)) { /* too close to what can not be represented: by logarithms */
+            some += pair_by_logarithms(q, k, to_i, to_j, together, apart, same + k, n_apart, scratch);
+            continue;
+        }
+        const double inverse = 1.0 / total;
+        same[k] = sum_same * inverse;
+        *n_apart += sum_apart * inverse;
+        if (if_same > 0.0) {
+            const vec factor = FN(all)(if_same * inverse);
+            for (Long m = 0; m < stride; m += W) {
+                vec both = LOAD(pi + m) * LOAD(pj + m) * LOAD(q->inverse_weights + m) * factor;
+                STORE(to_i + m, LOAD(to_i + m) + both);
+                STORE(to_j + m, LOAD(to_j + m) + both);
+                STORE(together + m, LOAD(together + m) + both);
+            }
+        }
+        if (if_apart > 0.0) {
+            const vec factor = FN(all)(if_apart * inverse);
+            for (Long m = 0; m < stride; m += W) {
+                vec one = LOAD(pi + m) * LOAD(qj + m) * factor, other = LOAD(pj + m) * LOAD(qi + m) * factor;
+                STORE(to_i + m, LOAD(to_i + m) + one);
+                STORE(to_j + m, LOAD(to_j + m) + other);
+                STORE(apart + m, LOAD(apart + m) + (one + other));
+            }
+        }
+        /* One logarithm for many pairs: mantissas are multiplied, exponents added. */
+        union {
+            double number;
+            long long bits;
+        } u = {total};
+        exponent += (u.bits >> 52) - 1023;
+        u.bits = (u.bits & 0xfffffffffffffLL) | 0x3ff0000000000000LL;
+        mantissa *= u.number;
+        if (mantissa > 1e300) {
+            log_likelihood += log(mantissa) + some; /* sums of sums: fewer digits are lost */
+            mantissa = 1.0;
+            some = 0.0;
+        }
+        some += log_sums[i] + log_sums[j];
+    }
+    return log_likelihood + some + log(mantissa) + (double)exponent * 0.693147180559945309417;
+}
+
 #undef PANEL
 #undef PAIR
 #undef INLINE

@@ -4,13 +4,14 @@ Free points and linked points part at the door. Free points are read in blocks, 
 linked points are few and stay together, since the coupling needs all of them at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from linkmix import native
 from linkmix.arrays import Array, Floats, Ints, log_sum_exp, shares
 from linkmix.couplings.base import BoundCoupling, LinkExpectation
 from linkmix.densities.base import Density, Statistics
@@ -74,6 +75,11 @@ class Data:
     def free_complete(self) -> bool:
         """Whether no value of the free rows is missing."""
         return self.free.dtype.kind == "f" and not np.isnan(self.free.sum())
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no value of any row is missing."""
+        return self.free_complete and self.linked.dtype.kind == "f" and not np.isnan(self.linked.sum())
 
 
 @dataclass(frozen=True)
@@ -201,6 +207,26 @@ def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: in
 
     With ``tol=0`` exactly ``max_iter`` M-steps are made. The last thing done is always an E-step.
     """
+    native_steps = _native_steps(model, data, start)
+    parameters, converged, log_likelihood = start, False, np.nan
+    trace: list[float] = []
+    while not (converged or len(trace) > max_iter):
+        n_steps = max_iter - max(0, len(trace) - 1)
+        if native_steps is not None:
+            parameters, gained, converged, stuck = native_steps(parameters, tol, n_steps)
+            trace += gained[1:] if trace else gained
+            log_likelihood = trace[-1]
+            if not stuck:
+                break
+            n_steps = 1  # a step that asks for care; then the core may go on
+        some = _careful_steps(model, data, parameters, tol=tol, max_iter=n_steps)
+        parameters, converged, log_likelihood = some.parameters, some.converged, some.log_likelihood
+        trace += some.trace[1:].tolist() if trace else some.trace.tolist()
+    return Fit(parameters, log_likelihood, np.array(trace), converged)
+
+
+def _careful_steps(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: int) -> Fit:
+    """Steps of which none lowers the objective."""
     parameters, expectation = start, expect(model, data, start)
     trace = [expectation.log_likelihood + log_prior(model, start)]
     converged = False
@@ -220,6 +246,45 @@ def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: in
             converged = True
             break
     return Fit(parameters, expectation.log_likelihood, np.array(trace), converged)
+
+
+NativeSteps = Callable[[Parameters, float, int], tuple[Parameters, list[float], bool, bool]]
+
+
+def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | None:
+    """Both steps of EM made by the native core, if model and data are of a kind that it knows, and small.
+
+    A call with parameters, tolerance and number of steps gives parameters, J before and after each step, whether the
+    tolerance was met, and whether the core got stuck: then the next step is to be made with care.
+    """
+    plain = data.free_known is None and data.linked_weights is None and data.linked_known is None
+    if not plain or start.shared_clusters or not native.active():
+        return None
+    components, pairs = model.density.to_native(start.components), model.coupling.to_native()
+    if components is None or pairs is None or not native.loops(components, pairs, data.free, data.linked):
+        return None
+    if not data.complete:
+        return None
+
+    def steps(parameters: Parameters, tol: float, max_iter: int) -> tuple[Parameters, list[float], bool, bool]:
+        components = model.density.to_native(parameters.components)
+        assert components is not None
+        done = native.run(
+            *(components, pairs, data.free, data.free_weights, data.linked),
+            *(parameters.class_weights, parameters.cluster_weights),
+            link_weight=float(model.link_weight),
+            tol=float(tol),
+            max_iter=max_iter,
+        )
+        after = replace(
+            parameters,
+            class_weights=done.class_weights,
+            cluster_weights=done.cluster_weights,
+            components=model.density.from_native(done.components),
+        )
+        return after, done.trace, done.converged, done.stuck
+
+    return steps
 
 
 def _plain_sums(model: Model, data: Data, parameters: Parameters) -> tuple[float, Statistics, Floats] | None:

@@ -83,6 +83,12 @@ class BoundPairwise(BoundCoupling):
             return normalise_class_weights(free_counts + expectation.must_counts, previous)
         return solve_class_weights(free_counts + expectation.class_counts, expectation.n_apart, previous)
 
+    def to_native(self) -> native.PairTable | None:
+        """The pairs; not where relations of other kinds are among them, or where reliability is learned."""
+        if self._tables or self.annotators:
+            return None
+        return self._pairs.to_native(*self._evidence)
+
     @property
     def annotators(self) -> tuple[Hashable, ...]:
         """Those whose reliability is learned."""
@@ -198,20 +204,21 @@ class _Pairs:
     def _expect_natively(
         self, class_log_density: Floats, class_weights: Floats, log_same: Floats, log_apart: Floats
     ) -> PairwiseExpectation:
-        order, pairs = self._by_kind
-        if_same, if_apart, constant = self.weights(log_same, log_apart)
+        table = self.to_native(log_same, log_apart)
         log_likelihood, labels, must_counts, class_counts, n_apart, ordered = native.expect_pairs(
-            class_log_density, class_weights, pairs, if_same[order], if_apart[order]
+            class_log_density, class_weights, table
         )
         same = np.empty_like(ordered)
-        same[order] = ordered
-        return PairwiseExpectation(log_likelihood + constant, labels, class_counts, must_counts, n_apart, same)
+        same[self._by_kind[0]] = ordered
+        return PairwiseExpectation(log_likelihood, labels, class_counts, must_counts, n_apart, same)
 
-    def weights(self, log_same: Floats, log_apart: Floats) -> tuple[Floats, Floats, float]:
-        """The evidence as weights of which the larger one is one, and the log-likelihood that this leaves out."""
-        log_apart = np.where(self._maybe_apart, log_apart, -np.inf)
+    def to_native(self, log_same: Floats, log_apart: Floats) -> native.PairTable:
+        """The evidence as weights, of which the larger one is one."""
+        order, pairs = self._by_kind
+        log_same = log_same[order]
+        log_apart = np.where(self._maybe_apart, log_apart, -np.inf)[order]
         top = np.maximum(log_same, log_apart)
-        return np.exp(log_same - top), np.exp(log_apart - top), float(top.sum())
+        return native.PairTable(pairs, np.exp(log_same - top), np.exp(log_apart - top), float(top.sum()))
 
 
 class _Table:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from linkmix.arrays import Array, Floats, Ints
+from linkmix.native import Components
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,14 @@ class Density(ABC, Generic[Parameters, Sums]):
         has no such pass: the engine then goes by `log_density` and `statistics`.
         """
         return None
+
+    def to_native(self, parameters: Parameters) -> Components | None:
+        """The components as the native core knows them; None where it can not make both steps of EM by itself."""
+        return None
+
+    def from_native(self, components: Components) -> Parameters:
+        """The way back from `to_native`."""
+        raise NotImplementedError
 
     @abstractmethod
     def maximize(self, statistics: Sums, parameters: Parameters) -> Parameters:

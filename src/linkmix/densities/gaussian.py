@@ -143,6 +143,18 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         )
         return log_likelihood, GaussianSums(*sums), sums[0]
 
+    def to_native(self, parameters: GaussianParameters) -> native.Components | None:
+        """Components as they stand; none of a subclass, nor with a prior."""
+        if type(self) is not Gaussian or type(self.form) not in NATIVE_FORMS or self._prior_weight:
+            return None
+        return native.Components(
+            self.form.name, parameters.means, parameters.covariances, parameters.whiteners, float(self.reg_covar)
+        )
+
+    def from_native(self, components: native.Components) -> GaussianParameters:
+        """Parameters as they stand."""
+        return GaussianParameters(components.means, components.covariances, components.whiteners)
+
     def maximize(self, statistics: GaussianSums, parameters: GaussianParameters) -> GaussianParameters:
         """Weighted means and covariances, ``reg_covar`` added to the diagonal (paper, eq. mu and cov)."""
         supported = (self.form.support(statistics.weight) > NO_SUPPORT) | (self._prior_weight > 0)

@@ -12,6 +12,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from threading import Thread
 from types import ModuleType
 
@@ -26,6 +29,11 @@ CHUNK_ROWS = 480
 SUMS_NUMBERS = 2**20
 """Numbers in the sums of all chunks that are waiting to be added."""
 
+LOOP_COLUMNS = 64
+"""With more columns than this, steps are made one by one: LAPACK is better at matrices of that size."""
+LOOP_PAIRS = 2**16
+"""With more pairs than this, steps are made one by one."""
+
 FORMS: dict[str, tuple[int, bool]] = {
     "full": (0, False),
     "tied": (0, True),
@@ -35,15 +43,57 @@ FORMS: dict[str, tuple[int, bool]] = {
 """For each form of covariance: its number in the core, and whether all components share one whitener."""
 
 
+@dataclass(frozen=True)
+class Components:
+    """Gaussian components as the core knows them: arrays in the shape of the form, and what is added to variances."""
+
+    form: str
+    means: Floats
+    covariances: Floats
+    whiteners: Floats
+    reg_covar: float
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """Pairs (n_pairs, 2) of linked rows, and how likely what is said of them is if their labels agree or differ.
+
+    The constant is added to the log-likelihood.
+    """
+
+    pairs: Ints
+    if_same: Floats
+    if_apart: Floats
+    constant: float = 0.0
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What came of some steps of EM.
+
+    ``trace`` has the log-likelihood before and after each step. A step that is not for the core to make, because J
+    would fall or a covariance is singular, was not made and ends the series: ``stuck``.
+    """
+
+    components: Components
+    class_weights: Floats
+    cluster_weights: Floats
+    trace: list[float]
+    converged: bool
+    stuck: bool
+
+
+NO_PAIRS = PairTable(np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty(0))
+
+
 def _load() -> ModuleType | None:
     wanted = os.environ.get("LINKMIX_NATIVE", "1")
     if wanted == "0":
         return None
     try:
-        from linkmix.native import _core  # type: ignore[attr-defined]
+        core = import_module("linkmix.native._core")
     except ImportError:
         return None
-    core: ModuleType = _core
     if wanted != "1":
         core.use(wanted)
     return core
@@ -164,16 +214,17 @@ def log_density(form: str, X: Array, means: Floats, whiteners: Floats) -> Floats
     means, whiteners = _contiguous(means), _contiguous(whiteners)
     out = np.empty((len(X), len(means)))
     size = chunk_rows(form, *means.shape)
-    tasks = [
-        lambda first=first: kernel(number, shared, X, means, whiteners, first, min(first + size, len(X)), out)
-        for first in range(0, len(X), size)
-    ]
-    _share(tasks)
+    _share(
+        [
+            partial(kernel, number, shared, X, means, whiteners, first, min(first + size, len(X)), out)
+            for first in range(0, len(X), size)
+        ]
+    )
     return out
 
 
 def expect_pairs(
-    log_density: Floats, class_weights: Floats, pairs: Ints, if_same: Floats, if_apart: Floats
+    log_density: Floats, class_weights: Floats, table: PairTable
 ) -> tuple[float, Floats, Floats, Floats, float, Floats]:
     """E-step of pairs of points whose labels agree or differ.
 
@@ -182,10 +233,8 @@ def expect_pairs(
     log_density : ndarray of shape (n, M)
         Log-density of each point in each class.
     class_weights : ndarray of shape (M,)
-    pairs : ndarray of shape (n_pairs, 2)
-        Numbers of points.
-    if_same, if_apart : ndarray of shape (n_pairs,)
-        How likely what is said of a pair is if its labels agree, and if they differ.
+    table : PairTable
+        What is said of the points.
 
     Returns
     -------
@@ -204,11 +253,70 @@ def expect_pairs(
     assert _core is not None
     labels = np.empty(log_density.shape)
     counts = np.empty((2, len(class_weights)))
-    same = np.empty(len(pairs))
+    same = np.empty(len(table.pairs))
     log_likelihood, n_apart = _core.pairs(
-        _contiguous(log_density), _contiguous(class_weights), pairs, if_same, if_apart, labels, counts, same
+        *(_contiguous(log_density), _contiguous(class_weights), table.pairs, table.if_same, table.if_apart),
+        *(labels, counts, same),
     )
-    return log_likelihood, labels, counts[0], counts[1], n_apart, same
+    return log_likelihood + table.constant, labels, counts[0], counts[1], n_apart, same
+
+
+def loops(components: Components, pairs: PairTable, free: Array, linked: Array) -> bool:
+    """Whether the core makes many steps of EM in one go: where a single one takes less than a millisecond or so."""
+    n_components, d = components.means.shape
+    rows = chunk_rows(components.form, n_components, d)
+    return (
+        serves(free)
+        and serves(linked)
+        and max(len(free), len(linked)) <= rows
+        and len(pairs.pairs) <= LOOP_PAIRS
+        and d <= LOOP_COLUMNS
+    )
+
+
+def run(
+    components: Components,
+    pairs: PairTable,
+    free: Array,
+    free_weights: Floats | None,
+    linked: Array,
+    class_weights: Floats,
+    cluster_weights: Floats,
+    *,
+    link_weight: float,
+    tol: float,
+    max_iter: int,
+) -> Steps:
+    """Repeat both steps of EM until J gains less than ``tol`` of itself, or ``max_iter`` times.
+
+    Each class has clusters of its own: ``cluster_weights`` is (M, K). No value of the rows is missing.
+    """
+    assert _core is not None
+    number, shared = FORMS[components.form]
+    arrays = [
+        np.array(array, dtype=np.float64, order="C")
+        for array in (components.means, components.covariances, components.whiteners, class_weights, cluster_weights)
+    ]
+    weights = None if free_weights is None else _contiguous(free_weights)
+    # Signals such as Ctrl-C are heard between calls, so that none of them may take long.
+    n_components, d = components.means.shape
+    share = (len(free) + len(linked) + 1) / chunk_rows(components.form, n_components, d) + len(pairs.pairs) / LOOP_PAIRS
+    most = max(16, int(64 / share))
+    trace: list[float] = []
+    status = 0
+    while True:
+        left = max_iter - max(0, len(trace) - 1)
+        some = np.empty(min(left, most) + 1)
+        steps, status = _core.run(
+            *(number, shared, free, weights, linked, pairs.pairs, pairs.if_same, pairs.if_apart, pairs.constant),
+            *(link_weight, components.reg_covar, tol, *arrays, len(class_weights), some),
+        )
+        trace += some[1 if trace else 0 : steps + 1].tolist()
+        if status or left <= most:
+            break
+    means, covariances, whiteners, class_weights, cluster_weights = arrays
+    after = Components(components.form, means, covariances, whiteners, components.reg_covar)
+    return Steps(after, class_weights, cluster_weights, trace, status == 1, status == 2)
 
 
 def _contiguous(array: Array) -> Floats:
@@ -223,7 +331,11 @@ def _second_shape(form: str, n_components: int, n_features: int) -> tuple[int, .
 
 def _split(sums: Floats, form: str, n_components: int, n_features: int) -> tuple[Floats, Floats, Floats]:
     weight, first, second = np.split(sums, [n_components, n_components * (1 + n_features)])
-    return weight, first.reshape(n_components, n_features), second.reshape(_second_shape(form, n_components, n_features))
+    return (
+        weight,
+        first.reshape(n_components, n_features),
+        second.reshape(_second_shape(form, n_components, n_features)),
+    )
 
 
 def _added(kernel: Callable[[int, int, Floats], None], form: str, X: Array, n_components: int, extra: int) -> Floats:
@@ -240,12 +352,7 @@ def _added(kernel: Callable[[int, int, Floats], None], form: str, X: Array, n_co
     parts = np.empty((min(at_once, -(-n // rows)), size))
     for start in range(0, n, at_once * rows):
         firsts = range(start, min(start + at_once * rows, n), rows)
-        _share(
-            [
-                lambda first=first, part=part: kernel(first, min(first + rows, n), part)
-                for first, part in zip(firsts, parts, strict=False)
-            ]
-        )
+        _share([partial(kernel, first, min(first + rows, n), part) for first, part in zip(firsts, parts, strict=False)])
         for _, part in zip(firsts, parts, strict=False):
             total += part
     return total
@@ -269,10 +376,13 @@ def _share(tasks: list[Callable[[], None]]) -> None:
             failures.append(failure)
 
     helpers = [Thread(target=work, daemon=True) for _ in range(min(_threads, len(tasks)) - 1)]
-    for helper in helpers:
-        helper.start()
-    work()
-    for helper in helpers:
-        helper.join()
+    try:
+        for helper in helpers:
+            helper.start()
+        work()
+        for helper in helpers:
+            helper.join()
+    finally:  # Ctrl-C leaves nothing to do for the others
+        waiting.clear()
     if failures:
         raise failures[0]

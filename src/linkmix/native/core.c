@@ -318,6 +318,340 @@ static double expect_pairs(Pairs *q, PairRoom *r, const double *class_weights, d
     return log_likelihood;
 }
 
+/* ---- the M-step ---------------------------------------------------------------------------------------------- */
+
+#define NO_SUPPORT (10 * 2.220446049250313e-16) /* as in densities/gaussian.py */
+#define SMALLEST_WEIGHT 1e-12                   /* as in class_weights.py */
+#define SMALLEST_CLUSTER_WEIGHT 1e-300          /* as in em.py */
+#define ROUNDING 1e-9                           /* as in em.py */
+#define MAX_NEWTON_STEPS 100
+
+/* The upper triangular whitener W of a covariance, W W' = covariance^-1; 0 where it is not positive definite. */
+static int whiten(Long d, const double *covariance, double *whitener, double *lower)
+{
+    for (Long i = 0; i < d; i++)
+        for (Long j = 0; j <= i; j++) {
+            double s = covariance[i * d + j];
+            for (Long k = 0; k < j; k++)
+                s -= lower[i * d + k] * lower[j * d + k];
+            if (i > j)
+                lower[i * d + j] = s / lower[j * d + j];
+            else if (s > 0.0 && s < INFINITY)
+                lower[i * d + i] = sqrt(s);
+            else
+                return 0;
+        }
+    for (Long j = 0; j < d; j++) /* column j of the inverse of the lower triangle is row j of the whitener */
+        for (Long i = 0; i < d; i++) {
+            double s = i == j ? 1.0 : 0.0;
+            for (Long k = j; k < i; k++)
+                s -= lower[i * d + k] * whitener[j * d + k];
+            whitener[j * d + i] = i < j ? 0.0 : s / lower[i * d + i];
+        }
+    return 1;
+}
+
+typedef struct {
+    double *means, *covariances, *whiteners, *class_weights, *cluster_weights;
+} Parameters;
+
+typedef struct {
+    double *weight, *first, *second;
+} Sums;
+
+/* New means, covariances and whiteners; 0 where Python has to have a look at a covariance. */
+static int maximise_components(int form, int shared, Long C, Long d, const Sums *sums, double reg_covar,
+                               const Parameters *old, Parameters *new, double *lower)
+{
+    double total = 0.0, unscaled = 0.0;
+    for (Long c = 0; c < C; c++) {
+        const double w = sums->weight[c];
+        unscaled += w;
+        total += w > NO_SUPPORT ? w : NO_SUPPORT;
+        for (Long j = 0; j < d; j++)
+            new->means[c * d + j] =
+                old->means[c * d + j] + (w > NO_SUPPORT ? sums->first[c * d + j] / w : 0.0);
+    }
+    if (shared) {
+        const Long size = d * d;
+        if (!(unscaled > NO_SUPPORT)) {
+            memcpy(new->covariances, old->covariances, sizeof(double) * (size_t)size);
+            memcpy(new->whiteners, old->whiteners, sizeof(double) * (size_t)size);
+            return 1;
+        }
+        for (Long i = 0; i < d; i++)
+            for (Long j = 0; j < d; j++) {
+                double s = 0.0, shift = 0.0;
+                for (Long c = 0; c < C; c++) {
+                    const double w = sums->weight[c] > NO_SUPPORT ? sums->weight[c] : NO_SUPPORT;
+                    s += sums->second[c * size + i * d + j];
+                    shift += sums->first[c * d + i] / w * sums->first[c * d + j];
+                }
+                new->covariances[i * d + j] = (s - shift) / total + (i == j ? reg_covar : 0.0);
+            }
+        return whiten(d, new->covariances, new->whiteners, lower);
+    }
+    const Long size = second_size(form, 1, d);
+    for (Long c = 0; c < C; c++) {
+        const double w = sums->weight[c], *first = sums->first + c * d, *second = sums->second + c * size;
+        double *covariance = new->covariances + c * size, *whitener = new->whiteners + c * size;
+        if (!(w > NO_SUPPORT)) {
+            memcpy(covariance, old->covariances + c * size, sizeof(double) * (size_t)size);
+            memcpy(whitener, old->whiteners + c * size, sizeof(double) * (size_t)size);
+            continue;
+        }
+        if (form == FULL) {
+            for (Long i = 0; i < d; i++)
+                for (Long j = 0; j < d; j++)
+                    covariance[i * d + j] =
+                        second[i * d + j] / w - first[i] / w * (first[j] / w) + (i == j ? reg_covar : 0.0);
+            if (!whiten(d, covariance, whitener, lower))
+                return 0;
+            continue;
+        }
+        double squares = 0.0;
+        for (Long j = 0; j < d; j++)
+            squares += first[j] / w * (first[j] / w);
+        for (Long j = 0; j < size; j++) {
+            double shift = form == DIAGONAL ? first[j] / w * (first[j] / w) : squares / (double)d;
+            double variance = second[j] / w - shift;
+            covariance[j] = (variance > 0.0 ? variance : 0.0) + reg_covar;
+            if (!(covariance[j] > 0.0))
+                return 0;
+            whitener[j] = 1.0 / sqrt(covariance[j]);
+        }
+    }
+    return 1;
+}
+
+/* Shares of the counts, none under SMALLEST_WEIGHT; without counts the previous weights. */
+static void normalise(Long M, const double *counts, const double *previous, double *out)
+{
+    double total = 0.0, sum = 0.0;
+    for (Long m = 0; m < M; m++)
+        total += counts[m];
+    if (!(total > 0.0)) {
+        memmove(out, previous, sizeof(double) * (size_t)M);
+        return;
+    }
+    for (Long m = 0; m < M; m++) {
+        out[m] = counts[m] / total > SMALLEST_WEIGHT ? counts[m] / total : SMALLEST_WEIGHT;
+        sum += out[m];
+    }
+    for (Long m = 0; m < M; m++)
+        out[m] /= sum;
+}
+
+/* Shares of exp(theta), the logarithm of their sum, and for each label the probability that another one differs. */
+static double weights_of(Long M, const double *theta, double *a, double *others, double *apart)
+{
+    double top = theta[0], sum = 0.0;
+    for (Long m = 1; m < M; m++)
+        top = theta[m] > top ? theta[m] : top;
+    for (Long m = 0; m < M; m++)
+        sum += a[m] = exp(theta[m] - top);
+    for (Long m = 0; m < M; m++)
+        a[m] /= sum;
+    *apart = 0.0;
+    for (Long m = 0; m < M; m++) {
+        others[m] = 0.0;
+        for (Long k = 0; k < M; k++)
+            others[m] += k == m ? 0.0 : a[k];
+        *apart += a[m] * others[m];
+    }
+    return log(sum) + top;
+}
+
+/* Solves a system of n equations in place, by elimination with row exchanges; 0 where it is singular. */
+static int solve(Long n, double *matrix, double *b)
+{
+    for (Long k = 0; k < n; k++) {
+        Long pivot = k;
+        for (Long i = k + 1; i < n; i++)
+            if (fabs(matrix[i * n + k]) > fabs(matrix[pivot * n + k]))
+                pivot = i;
+        if (!(fabs(matrix[pivot * n + k]) > 0.0))
+            return 0;
+        for (Long j = 0; j < n && pivot != k; j++) {
+            double swap = matrix[k * n + j];
+            matrix[k * n + j] = matrix[pivot * n + j];
+            matrix[pivot * n + j] = swap;
+        }
+        double swap = b[k];
+        b[k] = b[pivot];
+        b[pivot] = swap;
+        for (Long i = k + 1; i < n; i++) {
+            double factor = matrix[i * n + k] / matrix[k * n + k];
+            for (Long j = k + 1; j < n; j++)
+                matrix[i * n + j] -= factor * matrix[k * n + j];
+            b[i] -= factor * b[k];
+        }
+    }
+    for (Long i = n - 1; i >= 0; i--) {
+        for (Long j = i + 1; j < n; j++)
+            b[i] -= matrix[i * n + j] * b[j];
+        b[i] /= matrix[i * n + i];
+    }
+    return 1;
+}
+
+/* class_weights.py, _newton. Scratch has room for M * (M + 7). Returns 0 where the system is singular. */
+static int solve_class_weights(Long M, const double *c, double n_cannot, const double *previous, double *out,
+                               double *scratch)
+{
+    double *theta = scratch, *a = theta + M, *others = a + M, *q = others + M, *gradient = q + M, *step = gradient + M;
+    double *trial = step + M, *hessian = trial + M;
+    const double lowest = log(SMALLEST_WEIGHT);
+    double total = 0.0, apart, value = 0.0;
+    for (Long m = 0; m < M; m++) {
+        total += c[m];
+        theta[m] = log(previous[m]);
+    }
+    const double n1 = total - 2 * n_cannot;
+    value = weights_of(M, theta, a, others, &apart) * total + n_cannot * log(apart);
+    for (Long m = 0; m < M; m++)
+        value -= c[m] * theta[m];
+    for (int round = 0; round < MAX_NEWTON_STEPS; round++) {
+        double largest = 0.0, slope = 0.0, size = 1.0;
+        weights_of(M, theta, a, others, &apart);
+        for (Long m = 0; m < M; m++) {
+            q[m] = a[m] * others[m] / apart;
+            gradient[m] = n1 * a[m] + 2 * n_cannot * q[m] - c[m];
+            if (theta[m] <= lowest && gradient[m] > 0.0)
+                gradient[m] = 0.0;
+            largest = fabs(gradient[m]) > largest ? fabs(gradient[m]) : largest;
+        }
+        if (largest <= 1e-13 * total)
+            break;
+        for (Long i = 0; i < M; i++)
+            for (Long j = 0; j < M; j++) {
+                double pair = i == j ? 0.0 : a[i] * a[j] / apart;
+                double h = n_cannot * (2 * (i == j ? q[i] : 0.0) + 2 * pair - 4 * q[i] * q[j]);
+                h += n1 * ((i == j ? a[i] : 0.0) - a[i] * a[j]);
+                h += total / (double)M * (1.0 / (double)M + (i == j ? 1e-14 : 0.0));
+                hessian[i * M + j] = h;
+            }
+        for (Long m = 0; m < M; m++) {
+            step[m] = -gradient[m];
+            if (theta[m] <= lowest && gradient[m] == 0.0 && n1 * a[m] + 2 * n_cannot * q[m] - c[m] > 0.0) {
+                for (Long k = 0; k < M; k++)
+                    hessian[m * M + k] = hessian[k * M + m] = 0.0;
+                hessian[m * M + m] = 1.0;
+            }
+        }
+        if (!solve(M, hessian, step))
+            return 0;
+        for (Long m = 0; m < M; m++) {
+            step[m] = step[m] > 5.0 ? 5.0 : step[m] < -5.0 ? -5.0 : step[m];
+            slope += gradient[m] * step[m];
+        }
+        double found = value;
+        for (; size > 1e-10; size /= 2) {
+            for (Long m = 0; m < M; m++)
+                trial[m] = theta[m] + size * step[m];
+            double shift = weights_of(M, trial, a, others, &apart);
+            for (Long m = 0; m < M; m++)
+                trial[m] = trial[m] - shift > lowest ? trial[m] - shift : lowest;
+            found = weights_of(M, trial, a, others, &apart) * total + n_cannot * log(apart);
+            for (Long m = 0; m < M; m++)
+                found -= c[m] * trial[m];
+            if (found <= value + 1e-4 * size * (slope < 0.0 ? slope : 0.0) + 1e-13 * (fabs(value) + total))
+                break;
+        }
+        if (!(size > 1e-10))
+            break;
+        memcpy(theta, trial, sizeof(double) * (size_t)M);
+        value = found;
+    }
+    weights_of(M, theta, a, others, &apart);
+    normalise(M, a, previous, out);
+    return 1;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------ */
+
+/* All that stays the same during a fit, and room for what does not. */
+typedef struct {
+    int form, shared;
+    Long C, M, K, d;
+    Rows free, linked;
+    const double *free_weights;
+    Pairs pairs;
+    double constant, link_weight, reg_covar; /* the constant is added to the log-likelihood of the pairs */
+    Gauss gauss;
+    PairRoom pair_room;
+    double *scratch;
+    Sums sums, linked_sums;
+    double *log_weights, *table, *class_density, *labels, *same, *free_counts, *must_counts, *class_counts, *newton;
+    double n_apart;
+} Run;
+
+/* E-step: sums and counts, and returns J. */
+static double expect(Run *r, const Parameters *p)
+{
+    const Long C = r->C, M = r->M, K = r->K, d = r->d, n = r->linked.n;
+    const Long size = C * (1 + d) + second_size(r->form, C, d);
+    Gauss *g = &r->gauss;
+    double log_likelihood = 0.0;
+    g->means = p->means;
+    g->whiteners = p->whiteners;
+    memset(r->sums.weight, 0, sizeof(double) * (size_t)size);
+    memset(r->free_counts, 0, sizeof(double) * (size_t)M);
+    if (r->free.n) {
+        for (Long c = 0; c < C; c++)
+            r->log_weights[c] = log(p->class_weights[c / K]) + log(p->cluster_weights[c]);
+        prepare(g, r->log_weights);
+        log_likelihood = level->pass(FUSED, g, &r->free, r->free_weights, 0, r->free.n, NULL, r->sums.weight,
+                                     r->sums.first, r->sums.second, r->scratch);
+        for (Long c = 0; c < C; c++)
+            r->free_counts[c / K] += r->sums.weight[c];
+    }
+    if (!n)
+        return log_likelihood;
+    for (Long c = 0; c < C; c++)
+        r->log_weights[c] = log(p->cluster_weights[c]);
+    prepare(g, r->log_weights);
+    level->pass(JOINT, g, &r->linked, NULL, 0, n, r->table, NULL, NULL, NULL, r->scratch);
+    for (Long i = 0; i < n * M; i++)
+        r->class_density[i] = K > 1 ? shares_of(r->table + i * K, K) : r->table[i];
+    log_likelihood += r->link_weight * (r->constant + expect_pairs(&r->pairs, &r->pair_room, p->class_weights,
+                                                                    r->labels, r->must_counts, r->class_counts,
+                                                                    r->same, &r->n_apart));
+    for (Long i = 0; i < n * M; i++)
+        for (Long k = 0; k < K; k++)
+            r->table[i * K + k] = r->link_weight * r->labels[i] * (K > 1 ? r->table[i * K + k] : 1.0);
+    level->pass(WEIGHTED, g, &r->linked, NULL, 0, n, r->table, r->linked_sums.weight, r->linked_sums.first,
+                r->linked_sums.second, r->scratch);
+    for (Long i = 0; i < size; i++)
+        r->sums.weight[i] += r->linked_sums.weight[i];
+    return log_likelihood;
+}
+
+static int maximise(Run *r, const Parameters *old, Parameters *new, double *lower)
+{
+    const Long M = r->M, K = r->K;
+    for (Long m = 0; m < M; m++) {
+        const double *counts = r->sums.weight + m * K;
+        double total = 0.0;
+        for (Long k = 0; k < K; k++)
+            total += counts[k];
+        for (Long k = 0; k < K; k++) {
+            double share = total > 0.0 ? counts[k] / total : old->cluster_weights[m * K + k];
+            new->cluster_weights[m * K + k] = share > SMALLEST_CLUSTER_WEIGHT ? share : SMALLEST_CLUSTER_WEIGHT;
+        }
+    }
+    double *counts = r->log_weights; /* not in use between E-steps */
+    for (Long m = 0; m < M; m++)
+        counts[m] = r->linked.n ? r->free_counts[m] / r->link_weight + (M == 2 ? r->must_counts : r->class_counts)[m]
+                                : r->free_counts[m];
+    if (r->linked.n && M > 2 && r->n_apart > 0.0) {
+        if (!solve_class_weights(M, counts, r->n_apart, old->class_weights, new->class_weights, r->newton))
+            return 0;
+    } else
+        normalise(M, counts, old->class_weights, new->class_weights);
+    return maximise_components(r->form, r->shared, r->C, r->d, &r->sums, r->reg_covar, old, new, lower);
+}
+
 /* ---- arguments ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -580,6 +914,118 @@ end:
     return result;
 }
 
+static const char RUN_DOC[] =
+    "run(form, shared, free, free_weights, linked, pairs, if_same, if_apart, constant, link_weight, reg_covar, tol,\n"
+    "    means, covariances, whiteners, class_weights, cluster_weights, n_classes, trace)\n\n"
+    "Repeat both steps of EM, len(trace) - 1 times at most. The parameters are changed in place. Returns the number of\n"
+    "steps, and 0 if all were made, 1 if the tolerance was met, 2 if the next step is not for the core to make.";
+
+static PyObject *py_run(PyObject *self, PyObject *args)
+{
+    PyObject *o[13];
+    Held held[13];
+    PyObject *result = NULL;
+    Run r;
+    Parameters now, next;
+    double tol, *trace, *weights, *if_same, *if_apart, *room = NULL, *fixed = NULL, *own = NULL;
+    memset(held, 0, sizeof(held));
+    memset(&r, 0, sizeof(r));
+    if (!PyArg_ParseTuple(args, "ipOOOOOOddddOOOOOnO", &r.form, &r.shared, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5],
+                          &r.constant, &r.link_weight, &r.reg_covar, &tol, &o[6], &o[7], &o[8], &o[9], &o[10], &r.M,
+                          &o[11]))
+        return NULL;
+    if (!rows(o[0], &held[0], &r.free) || !rows(o[2], &held[2], &r.linked) ||
+        !doubles(o[1], &held[1], 0, 1, r.free.n, &weights) || !doubles(o[10], &held[10], 1, 0, 1, &now.cluster_weights))
+        goto end;
+    const Long C = r.C = held[10].view.len / (Long)sizeof(double), d = r.d = r.free.d, M = r.M, n = r.linked.n;
+    if (M < 1 || C % M || r.linked.d != d || d < 1) {
+        PyErr_SetString(PyExc_ValueError, "shapes do not fit together");
+        goto end;
+    }
+    r.K = C / M;
+    r.free_weights = weights;
+    const Long second = second_size(r.form, C, d), size = r.shared ? d * d : second, all = C * (1 + d) + second;
+    if (!doubles(o[4], &held[4], 0, 0, 0, &if_same) || !doubles(o[6], &held[6], 1, 0, C * d, &now.means) ||
+        !doubles(o[7], &held[7], 1, 0, size, &now.covariances) ||
+        !doubles(o[8], &held[8], 1, 0, size, &now.whiteners) ||
+        !doubles(o[9], &held[9], 1, 0, M, &now.class_weights) || !doubles(o[11], &held[11], 1, 0, 1, &trace))
+        goto end;
+    r.pairs.n_pairs = held[4].view.len / (Long)sizeof(double);
+    r.pairs.n_points = n;
+    r.pairs.n_classes = M;
+    if (!integers(o[3], &held[3], 2 * r.pairs.n_pairs, &r.pairs.pairs) ||
+        !doubles(o[5], &held[5], 0, 0, r.pairs.n_pairs, &if_apart) || !check_pairs(&r.pairs))
+        goto end;
+    r.pairs.if_same = if_same;
+    r.pairs.if_apart = if_apart;
+    r.gauss = (Gauss){.form = r.form, .d = d, .n_components = C, .whitener_step = r.shared ? 0 : second_size(r.form, 1, d)};
+    fixed = allocate(&r.gauss, &r.scratch);
+    size_t numbers = (size_t)(2 * all + C * d + 2 * size + M + 2 * C + n * (C + 2 * M) + r.pairs.n_pairs + 3 * M);
+    numbers += (size_t)(M * (M + 7) + d * d + M);
+    room = malloc(numbers * sizeof(double));
+    if (!fixed || !room || !allocate_pairs(&r.pairs, &r.pair_room)) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    own = r.pair_room.room;
+    double *at = room;
+#define TAKE(count) (at += (count), at - (count))
+    r.sums.weight = TAKE(all);
+    r.sums.first = r.sums.weight + C;
+    r.sums.second = r.sums.first + C * d;
+    r.linked_sums.weight = TAKE(all);
+    r.linked_sums.first = r.linked_sums.weight + C;
+    r.linked_sums.second = r.linked_sums.first + C * d;
+    next.means = TAKE(C * d);
+    next.covariances = TAKE(size);
+    next.whiteners = TAKE(size);
+    next.class_weights = TAKE(M);
+    next.cluster_weights = TAKE(C);
+    r.log_weights = TAKE(C);
+    r.table = TAKE(n * C);
+    r.class_density = TAKE(n * M);
+    r.labels = TAKE(n * M);
+    r.same = TAKE(r.pairs.n_pairs);
+    r.free_counts = TAKE(M);
+    r.must_counts = TAKE(M);
+    r.class_counts = TAKE(M);
+    r.newton = TAKE(M * (M + 7));
+    double *lower = TAKE(d * d);
+    r.pairs.log_density = r.class_density;
+    const Long most = held[11].view.len / (Long)sizeof(double) - 1;
+    Long step = 0;
+    int how = 0;
+    Py_BEGIN_ALLOW_THREADS
+    trace[0] = expect(&r, &now);
+    while (step < most && !how) {
+        if (!maximise(&r, &now, &next, lower)) {
+            how = 2;
+            break;
+        }
+        const double before = trace[step], after = expect(&r, &next);
+        if (after < before - ROUNDING * fabs(before)) {
+            how = 2;
+            break;
+        }
+        memcpy(now.means, next.means, sizeof(double) * (size_t)(C * d));
+        memcpy(now.covariances, next.covariances, sizeof(double) * (size_t)size);
+        memcpy(now.whiteners, next.whiteners, sizeof(double) * (size_t)size);
+        memcpy(now.class_weights, next.class_weights, sizeof(double) * (size_t)M);
+        memcpy(now.cluster_weights, next.cluster_weights, sizeof(double) * (size_t)C);
+        trace[++step] = after;
+        if (tol > 0.0 && fabs(after - before) <= tol * fabs(after))
+            how = 1;
+    }
+    Py_END_ALLOW_THREADS
+    result = Py_BuildValue("ni", step, how);
+end:
+    free(fixed);
+    free(room);
+    free(own);
+    release(held, 13);
+    return result;
+}
+
 static PyObject *py_levels(PyObject *self, PyObject *none)
 {
     PyObject *names = PyList_New(0);
@@ -613,6 +1059,7 @@ static PyMethodDef METHODS[] = {
     {"log_density", py_log_density, METH_VARARGS, LOG_DENSITY_DOC},
     {"moments", py_moments, METH_VARARGS, MOMENTS_DOC},
     {"pairs", py_pairs, METH_VARARGS, PAIRS_DOC},
+    {"run", py_run, METH_VARARGS, RUN_DOC},
     {"levels", py_levels, METH_NOARGS, "levels()\n\nInstruction sets that this processor has, the plainest first."},
     {"use", py_use, METH_VARARGS, "use(level)\n\nChoose an instruction set; returns the one that was in use."},
     {NULL},

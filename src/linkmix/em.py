@@ -130,6 +130,18 @@ def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array
     return np.concatenate(blocks) + np.log(parameters.class_weights)
 
 
+def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X: Array) -> Ints:
+    """Class of each row, from the row alone; of all that is computed on the way, only a block at a time is kept."""
+    log_weights = np.log(parameters.class_weights)
+    classes = np.empty(len(X), dtype=np.int64)
+    first = 0
+    for block in _blocks(X, parameters.cluster_weights):
+        log_joint = log_sum_exp(cluster_log_joint(density, parameters, block)) + log_weights
+        log_joint.argmax(axis=1, out=classes[first : first + len(block)])
+        first += len(block)
+    return classes
+
+
 def label_log_density(class_log_density: Floats, data: Data) -> Floats:
     """What the coupling sees of the linked rows: their log-density in each class, weights and known labels applied."""
     if data.linked_weights is not None:

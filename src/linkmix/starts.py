@@ -236,7 +236,7 @@ def given_start(density: Density[Any, Any], mapping: Mapping[str, Any], shape: S
     for name, weights in (("class_weights", class_weights), ("cluster_weights", cluster_weights)):
         if np.any(weights <= 0):
             raise ValueError(f"init[{name!r}] must be positive, got {weights.min():g}: use a small number instead")
-        if not np.allclose(weights.sum(axis=-1), 1.0, rtol=0, atol=1e-6):
+        if np.abs(weights.sum(axis=-1) - 1.0).max() > 1e-6:
             raise ValueError(
                 f"init[{name!r}] must sum to one along its last axis, got {weights.sum(axis=-1)}: divide by the sum"
             )

@@ -16,6 +16,7 @@ from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.couplings.graph import LinkGraph, unwarned
+from linkmix.couplings.none import BoundUncoupled
 from linkmix.couplings.statements import Statements
 from linkmix.links import Links, Relation
 
@@ -128,6 +129,8 @@ class Pairwise(Coupling):
                     f"relations[{i}] has a table for {len(relation.table)} classes, but n_classes={n_classes}: "
                     "give a table with one row and one column for each class"
                 )
+        if not n_linked:
+            return BoundUncoupled()
         return BoundPairwise(links, n_linked, n_classes, self.learn_reliability)
 
 

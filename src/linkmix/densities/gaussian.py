@@ -210,9 +210,9 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
             moments = missing.independent_moments(self.form, means, np.broadcast_to(variances, means.shape), X, weights)
             sums = GaussianSums(weights.sum(axis=0), *moments)
         else:
-            centre = X.mean(axis=0)
-            total = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
-            means = centre + weights.T @ (X - centre) / total[:, None]
+            centre = np.broadcast_to(X.mean(axis=0, dtype=np.float64), (weights.shape[1], X.shape[1]))
+            sums = self.statistics(GaussianParameters(centre, np.empty(0), np.empty(0)), X, weights)
+            means = centre + sums.first / np.maximum(sums.weight, np.finfo(np.float64).tiny)[:, None]
             sums = self.statistics(GaussianParameters(means, np.empty(0), np.empty(0)), X, weights)
         scatter = self._scatter(sums)
         own = self.form.support(sums.weight) > X.shape[1]  # fewer points than that have a singular covariance
@@ -230,7 +230,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         means = given_array(mapping, "means", (*shape, n_features)).reshape(n_components, n_features)
         covariances = given_array(mapping, "covariances", self.form.shape(shape, n_features))
         covariances = covariances.reshape(self.form.shape((n_components,), n_features))
-        if isinstance(self.form, (Full, Tied)) and not np.allclose(covariances, covariances.swapaxes(-1, -2)):
+        if isinstance(self.form, (Full, Tied)) and not _symmetric(covariances):
             raise ValueError("init['covariances'] must be symmetric: use (C + C.T) / 2")
         try:
             parameters = self._with(means, covariances)
@@ -302,3 +302,9 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         if pooled is None:
             raise ValueError(f"the parameters have no pooled covariance, which {self!r} needs: make them by its start")
         return pooled
+
+
+def _symmetric(matrices: Floats) -> bool:
+    """Whether matrices (..., d, d) equal their transposes, but for rounding."""
+    size = np.abs(matrices)
+    return bool(np.all(np.abs(matrices - matrices.swapaxes(-1, -2)) <= 1e-8 + 1e-5 * size))

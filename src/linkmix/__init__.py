@@ -8,10 +8,22 @@ if TYPE_CHECKING:
     from linkmix.links import Links, Relation
     from linkmix.metrics import links_satisfied, purity
     from linkmix.mixture import LinkMixture
+    from linkmix.trials import fit_trials
+    from linkmix.versions import show_versions
 
 __version__ = "0.1.0"
 
-__all__ = ["LinkMixture", "Links", "Relation", "__version__", "compare", "links_satisfied", "purity"]
+__all__ = [
+    "LinkMixture",
+    "Links",
+    "Relation",
+    "__version__",
+    "compare",
+    "fit_trials",
+    "links_satisfied",
+    "purity",
+    "show_versions",
+]
 
 # Names are imported when they are first used: scikit-learn alone takes a second, which nobody should wait for --help.
 _ROOMS = {
@@ -19,8 +31,10 @@ _ROOMS = {
     "Links": "linkmix.links",
     "Relation": "linkmix.links",
     "compare": "linkmix.comparison",
+    "fit_trials": "linkmix.trials",
     "links_satisfied": "linkmix.metrics",
     "purity": "linkmix.metrics",
+    "show_versions": "linkmix.versions",
 }
 
 

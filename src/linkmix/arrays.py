@@ -21,6 +21,8 @@ def log_sum_exp(values: Floats, axis: int = -1) -> Floats:
     >>> log_sum_exp(np.array([[0.0, 0.0], [-800.0, -np.inf]])).tolist()
     [0.6931471805599453, -800.0]
     """
+    if values.shape[axis] == 1:
+        return values.squeeze(axis)
     top = values.max(axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):

@@ -151,6 +151,6 @@ def given_array(mapping: Mapping[str, Any], name: str, shape: tuple[int, ...]) -
         raise ValueError(f"init[{name!r}] is no array of numbers ({error}): give one of shape {shape}") from None
     if array.shape != shape:
         raise ValueError(f"init[{name!r}] has shape {array.shape}, expected {shape}: reshape it")
-    if not np.all(np.isfinite(array)):
+    if not np.isfinite(array).all():
         raise ValueError(f"init[{name!r}] holds a value that is not finite: replace it by a number")
     return array

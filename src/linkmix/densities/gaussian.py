@@ -13,6 +13,7 @@ S0 is part of the parameters and stays as it is during a fit, so that EM climbs 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from numbers import Real
 from typing import Any
 
@@ -226,7 +227,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> GaussianParameters:
         """Means and covariances of a user, and ``pooled_covariance``, which is their mean if it is not given."""
-        n_components = int(np.prod(shape))
+        n_components = prod(shape)
         means = given_array(mapping, "means", (*shape, n_features)).reshape(n_components, n_features)
         covariances = given_array(mapping, "covariances", self.form.shape(shape, n_features))
         covariances = covariances.reshape(self.form.shape((n_components,), n_features))

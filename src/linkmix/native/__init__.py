@@ -24,15 +24,15 @@ from linkmix.arrays import Array, Floats, Ints
 
 CHUNK_WORK = 2**24
 """Work in one chunk of rows, in operations: about a millisecond."""
-CHUNK_ROWS = 480
-"""A chunk has at least so many rows, to be worth the room for its sums."""
+CHUNK_ROWS = 3840
+"""A chunk has at least so many rows, to be worth the clearing and adding of its sums."""
 SUMS_NUMBERS = 2**20
 """Numbers in the sums of all chunks that are waiting to be added."""
 
 LOOP_COLUMNS = 64
 """With more columns than this, steps are made one by one: LAPACK is better at matrices of that size."""
-LOOP_PAIRS = 2**16
-"""With more pairs than this, steps are made one by one."""
+PAIR_WORK = 2**9
+"""Operations for one pair, more or less."""
 
 FORMS: dict[str, tuple[int, bool]] = {
     "full": (0, False),
@@ -154,10 +154,14 @@ def serves(X: Array) -> bool:
     return _core is not None and X.dtype.char in "df" and X.dtype.isnative and X.flags.aligned and X.shape[1] > 0
 
 
+def _row_work(form: str, n_components: int, n_features: int) -> int:
+    """Operations for one row, more or less."""
+    return n_components * (n_features * (n_features + 4 if form in ("full", "tied") else 4) + 30)
+
+
 def chunk_rows(form: str, n_components: int, n_features: int) -> int:
     """Rows in one chunk."""
-    per_row = n_features * (n_features + 4 if form in ("full", "tied") else 4) + 30
-    return max(CHUNK_ROWS, CHUNK_WORK // (n_components * per_row))
+    return max(CHUNK_ROWS, CHUNK_WORK // _row_work(form, n_components, n_features))
 
 
 def mixture_sums(
@@ -263,15 +267,17 @@ def expect_pairs(
 
 def loops(components: Components, pairs: PairTable, free: Array, linked: Array) -> bool:
     """Whether the core makes many steps of EM in one go: where a single one takes less than a millisecond or so."""
-    n_components, d = components.means.shape
-    rows = chunk_rows(components.form, n_components, d)
     return (
         serves(free)
         and serves(linked)
-        and max(len(free), len(linked)) <= rows
-        and len(pairs.pairs) <= LOOP_PAIRS
-        and d <= LOOP_COLUMNS
+        and _step_work(components, pairs, len(free) + len(linked)) <= CHUNK_WORK
+        and components.means.shape[1] <= LOOP_COLUMNS
     )
+
+
+def _step_work(components: Components, pairs: PairTable, n_rows: int) -> int:
+    """Operations of one step of EM, more or less."""
+    return n_rows * _row_work(components.form, *components.means.shape) + len(pairs.pairs) * PAIR_WORK
 
 
 def run(
@@ -299,9 +305,7 @@ def run(
     ]
     weights = None if free_weights is None else _contiguous(free_weights)
     # Signals such as Ctrl-C are heard between calls, so that none of them may take long.
-    n_components, d = components.means.shape
-    share = (len(free) + len(linked) + 1) / chunk_rows(components.form, n_components, d) + len(pairs.pairs) / LOOP_PAIRS
-    most = max(16, int(64 / share))
+    most = 2**6 * CHUNK_WORK // (1 + _step_work(components, pairs, len(free) + len(linked)))
     trace: list[float] = []
     status = 0
     while True:

@@ -158,6 +158,7 @@ static double pair_by_logarithms(const Pairs *q, Long k, double *to_i, double *t
 
 #if (defined(__x86_64__) || defined(__i386__)) && !defined(LINKMIX_BASE_ONLY)
 #define HAS_X86
+#include <immintrin.h>
 #define W 4
 #define FN(name) name##_avx2
 #define TARGET __attribute__((target("avx2,fma")))

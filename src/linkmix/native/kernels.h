@@ -21,6 +21,13 @@ typedef long long FN(ivec) __attribute__((vector_size(8 * W), aligned(8), may_al
 #define LOAD(p) (*(const vec *)(p))
 #define STORE(p, v) (*(vec *)(p) = (v))
 #define CHOOSE(mask, a, b) ((vec)(((mask) & (ivec)(a)) | (~(mask) & (ivec)(b))))
+#if W == 4
+#define MAXIMUM(a, b) ((vec)_mm256_max_pd((__m256d)(a), (__m256d)(b)))
+#elif W == 8
+#define MAXIMUM(a, b) ((vec)_mm512_max_pd((__m512d)(a), (__m512d)(b)))
+#else
+#define MAXIMUM(a, b) CHOOSE((ivec)((a) > (b)), a, b)
+#endif
 
 INLINE vec FN(all)(double x)
 {
@@ -48,7 +55,7 @@ INLINE vec FN(exp)(vec x)
 {
     const vec shift = FN(all)(0x1.8p52), lowest = FN(all)(-708.0);
     ivec tiny = (ivec)(x < lowest);
-    vec clipped = CHOOSE(tiny, lowest, x);
+    vec clipped = MAXIMUM(x, lowest);
     vec t = clipped * 0x1.71547652b82fep0 + shift; /* the low bits of t are n = round(x / log 2) */
     vec n = t - shift;
     vec r = clipped - n * 0x1.62e42fefa0000p-1;
@@ -214,7 +221,7 @@ static TARGET double FN(softmax)(Long n_components, Long n, Long padded, const d
         vec top = LOAD(joint + b);
         for (Long c = 1; c < n_components; c++) {
             vec v = LOAD(joint + c * BLOCK + b);
-            top = CHOOSE((ivec)(v > top), v, top);
+            top = MAXIMUM(v, top);
         }
         top = CHOOSE((ivec)(top > FN(all)(-INFINITY)), top, FN(all)(0.0));
         vec sum = FN(all)(0.0);
@@ -672,6 +679,7 @@ static TARGET double FN(pairs)(const Pairs *q, Long first, Long stop, const doub
 #undef LOAD
 #undef STORE
 #undef CHOOSE
+#undef MAXIMUM
 #undef W
 #undef FN
 #undef TARGET

@@ -71,7 +71,7 @@ def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | Non
 
 
 def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> Ints | None:
-    """Class numbers of the rows whose class is known, -1 for the others; None when y holds no -1.
+    """Class numbers of the rows whose class is known, -1 for the others; None when y holds no -1, or nothing else.
 
     scikit-learn hands true labels to clusterers, which leave them alone; only a y that marks some labels as unknown is
     meant as knowledge.
@@ -105,7 +105,7 @@ def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> 
         links.union(Links.from_labels(values)).check_consistent()
     except LinkConflict as error:
         raise LinkConflict(f"the links contradict the known labels, which link rows as well: {error}") from None
-    return values
+    return values if np.any(values >= 0) else None
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:

@@ -18,8 +18,8 @@ from linkmix.densities.base import Density, Statistics
 
 ROUNDING = 1e-9
 """A fall of the objective by less than this share of it is rounding."""
-BLOCK_NUMBERS = 2**18
-"""Numbers in one block of free points: two megabytes, so that a block stays in cache."""
+BLOCK_NUMBERS = 2**16
+"""Numbers in one block of free points: half a megabyte, so that all that is made of them stays in cache."""
 SMALLEST_CLUSTER_WEIGHT = 1e-300
 
 
@@ -300,18 +300,55 @@ def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | 
 
 
 def _plain_sums(model: Model, data: Data, parameters: Parameters) -> tuple[float, Statistics, Floats] | None:
-    """Log-likelihood, statistics and cluster counts of the free rows in one pass, if the density has such a pass."""
-    if data.free_known is not None or not data.free_complete or not len(data.free):
+    """Log-likelihood, statistics and cluster counts of free rows whose labels are not known: a mixture of components.
+
+    In one pass of the native core, if the density has such a pass; else block by block, with one exponential for each
+    row and component.
+    """
+    if data.free_known is not None or not len(data.free):
         return None
+    density, components = model.density, parameters.components
     log_joint = np.log(parameters.class_weights)[:, None] + np.log(parameters.cluster_weights)  # (M, K) or (M, M * K)
     log_weights = log_sum_exp(log_joint, axis=0) if parameters.shared_clusters else log_joint.ravel()
-    sums = model.density.mixture_sums(parameters.components, data.free, log_weights, data.free_weights)
-    if sums is None:
-        return None
-    log_likelihood, statistics, per_component = sums
+    found = None
+    if native.active() and data.free_complete:
+        found = density.mixture_sums(components, data.free, log_weights, data.free_weights)
+    log_likelihood, statistics, weight = found or _mixture_sums(model, data, parameters, log_weights)
     if parameters.shared_clusters:  # what a component has is shared by the classes, for all rows alike
-        return log_likelihood, statistics, per_component * shares(log_joint, axis=0)
-    return log_likelihood, statistics, per_component.reshape(log_joint.shape)
+        return log_likelihood, statistics, weight * shares(log_joint, axis=0)
+    return log_likelihood, statistics, weight.reshape(log_joint.shape)
+
+
+def _mixture_sums(
+    model: Model, data: Data, parameters: Parameters, log_weights: Floats
+) -> tuple[float, Statistics, Floats]:
+    """Log-likelihood, statistics and weight (C,) of the free rows, block by block."""
+    log_likelihood, weight = 0.0, np.zeros(len(log_weights))
+    statistics = None
+    first = 0
+    for X in _blocks(data.free, parameters.cluster_weights):
+        joint = model.density.log_density(parameters.components, X)  # (n, C)
+        joint += log_weights
+        top = joint.max(axis=1)
+        top = np.where(np.isfinite(top), top, 0.0)
+        joint -= top[:, None]
+        np.exp(joint, out=joint)
+        total = joint.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            log_rows = np.log(total) + top
+        scale = 1 / np.where(total > 0, total, 1.0)
+        if data.free_weights is not None:
+            row_weights = data.free_weights[first : first + len(X)]
+            log_rows *= row_weights
+            scale *= row_weights
+        joint *= scale[:, None]
+        some = model.density.statistics(parameters.components, X, joint)
+        statistics = some if statistics is None else statistics + some
+        log_likelihood += float(log_rows.sum())
+        weight += joint.sum(axis=0)
+        first += len(X)
+    assert statistics is not None
+    return log_likelihood, statistics, weight
 
 
 def _sums(model: Model, parameters: Parameters, X: Array, within: Floats, labels: Floats) -> tuple[Statistics, Floats]:

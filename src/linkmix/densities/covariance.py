@@ -143,8 +143,8 @@ class _Matrix(CovarianceForm):
         return matrices
 
     def squared_distance(self, differences: Floats, whitener: Floats) -> Floats:
-        white = differences @ whitener
-        return np.asarray(np.einsum("ij,ij->i", white, white))
+        white = whitener.T @ differences.T  # (d, n): sums along the first axis are sums of long rows
+        return np.asarray(np.square(white, out=white).sum(axis=0))
 
     def half_log_precision(self, whiteners: Floats, n_features: int) -> Floats:
         return np.asarray(np.log(np.diagonal(whiteners, axis1=-2, axis2=-1)).sum(axis=-1))
@@ -249,7 +249,7 @@ class _Variances(CovarianceForm):
 
     def squared_distance(self, differences: Floats, whitener: Floats) -> Floats:
         white = differences * whitener
-        return np.asarray(np.einsum("ij,ij->i", white, white))
+        return np.asarray(np.square(white, out=white).sum(axis=1))
 
     def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
         return np.asarray(np.maximum(covariances, 0.0) + reg_covar)

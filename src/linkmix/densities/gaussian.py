@@ -109,7 +109,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         if self._native(X):
             return native.log_density(self.form.name, X, parameters.means, parameters.whiteners)
         n, d = X.shape
-        out = np.empty((n, len(parameters.means)))
+        out = np.empty((n, len(parameters.means)), order="F")  # one component after the other: long rows are fast
+        X = np.asfortranarray(X)
         for c, mean in enumerate(parameters.means):
             out[:, c] = self.form.squared_distance(X - mean, self.form.of(parameters.whiteners, c))
         out += d * LOG_2_PI
@@ -126,6 +127,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
             return GaussianSums(*native.moments(self.form.name, X, parameters.means, weights))
         first = np.empty_like(parameters.means)
         seconds = []
+        X = np.asfortranarray(X)
         for c, mean in enumerate(parameters.means):
             differences = X - mean
             first[c] = weights[:, c] @ differences

@@ -105,6 +105,24 @@ def test_log_densities_and_weighted_moments_are_those_of_numpy(level, form, shap
 @needs_core
 @every_level
 @every_form
+@pytest.mark.parametrize("per_class", [1, 3])
+def test_the_most_probable_classes_are_those_of_numpy(level, form, per_class):
+    density, components, X, _ = random_mixture(0, form, (700, 3, 4 * per_class))
+    rng = np.random.default_rng(1)
+    weights = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(per_class), size=4)
+    parameters = em.Parameters(*weights, components)
+    with native.using("off"):
+        expected = em.class_log_joint(density, parameters, X).argmax(axis=1)
+    with native.using(level, threads=2):
+        np.testing.assert_array_equal(em.most_probable_classes(density, parameters, X), expected)
+        far = np.full((1, 3), 1e200)
+        with np.errstate(over="ignore"):
+            assert em.most_probable_classes(density, parameters, far).tolist() == [0]
+
+
+@needs_core
+@every_level
+@every_form
 @pytest.mark.parametrize("shape", [(300, 3, 2), (300, 9, 3), (300, 20, 3)], ids=str)
 def test_rows_may_be_laid_out_in_any_way_and_be_single_precision(level, form, shape):
     density, components, X, log_weights = random_mixture(0, form, shape)
@@ -350,6 +368,36 @@ def test_estimators_do_not_tell_who_computed(settings, with_links):
     np.testing.assert_allclose(models[1].log_likelihood_trace_, models[0].log_likelihood_trace_, rtol=1e-10)
     np.testing.assert_array_equal(models[1].labels_, models[0].labels_)
     np.testing.assert_allclose(models[1].predict_proba(X), models[0].predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("covariance_type", list(FORMS))
+@pytest.mark.parametrize("with_links", [True, False])
+def test_single_precision_is_read_as_it_is(covariance_type, with_links, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(80, 3)), rng.normal(size=(80, 3)) + 3]).astype(np.float32)
+    links = Links.from_labels(np.repeat([0, 1], 80), 12, random_state=0) if with_links else None
+    seen = []
+    fit = em.fit
+
+    def recorded(model, data, start, **settings):
+        seen.append(data.free.dtype)
+        return fit(model, data, start, **settings)
+
+    monkeypatch.setattr(em, "fit", recorded)
+    first = LinkMixture(2, covariance_type=covariance_type, max_iter=0, random_state=0).fit(X)
+    names = ("class_weights", "cluster_weights", "means", "covariances")
+    init = {name: getattr(first, f"{name}_") for name in names}
+    single, double = (
+        LinkMixture(2, covariance_type=covariance_type, init=init, max_iter=10, tol=0).fit(rows, links=links)
+        for rows in (X, X.astype(np.float64))
+    )
+    assert seen[1:] == [np.float32, np.float64]
+    np.testing.assert_allclose(single.log_likelihood_trace_, double.log_likelihood_trace_, rtol=1e-11)
+    for name in (*names, "labels"):
+        one, other = getattr(single, f"{name}_"), getattr(double, f"{name}_")
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=1e-10)
 
 
 @needs_core

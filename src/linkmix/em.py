@@ -133,6 +133,12 @@ def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array
 def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X: Array) -> Ints:
     """Class of each row, from the row alone; of all that is computed on the way, only a block at a time is kept."""
     log_weights = np.log(parameters.class_weights)
+    components = density.to_native(parameters.components)
+    if components is not None and not parameters.shared_clusters and native.serves(X) and not np.isnan(X.sum()):
+        return native.classes(
+            *(components.form, X, components.means, components.whiteners),
+            *((log_weights[:, None] + np.log(parameters.cluster_weights)).ravel(), len(log_weights)),
+        )
     classes = np.empty(len(X), dtype=np.int64)
     first = 0
     for block in _blocks(X, parameters.cluster_weights):

@@ -26,7 +26,7 @@ CHUNK_WORK = 2**24
 """Work in one chunk of rows, in operations: about a millisecond."""
 CHUNK_ROWS = 3840
 """A chunk has at least so many rows, to be worth the clearing and adding of its sums."""
-SUMS_NUMBERS = 2**20
+SUMS_NUMBERS = 2**14
 """Numbers in the sums of all chunks that are waiting to be added."""
 
 LOOP_COLUMNS = 64
@@ -224,6 +224,19 @@ def log_density(form: str, X: Array, means: Floats, whiteners: Floats) -> Floats
             for first in range(0, len(X), size)
         ]
     )
+    return out
+
+
+def classes(form: str, X: Array, means: Floats, whiteners: Floats, log_weights: Floats, n_classes: int) -> Ints:
+    """Most probable class of each row without missing values; the components of a class follow each other."""
+    assert _core is not None
+    kernel = _core.classes
+    number, shared = FORMS[form]
+    means, whiteners, log_weights = map(_contiguous, (means, whiteners, log_weights))
+    out = np.empty(len(X), dtype=np.int64)
+    arguments = number, shared, X, means, whiteners, log_weights, n_classes
+    size = chunk_rows(form, *means.shape)
+    _share([partial(kernel, *arguments, first, min(first + size, len(X)), out) for first in range(0, len(X), size)])
     return out
 
 

@@ -68,7 +68,7 @@ typedef struct {
     double *inverse_weights;          /* (stride,) */
     double log_apart, inverse_apart;  /* of the probability that two independent labels differ */
     Long n_pairs;
-    const long long *pairs;                /* (n_pairs, 2) */
+    long long *pairs;                 /* (n_pairs, 2) */
     const double *if_same, *if_apart; /* (n_pairs,) how likely a statement is if labels agree, or differ */
 } Pairs;
 
@@ -686,9 +686,9 @@ static int doubles(PyObject *object, Held *held, int writable, int optional, Lon
 }
 
 /* A contiguous array of 64-bit integers. */
-static int integers(PyObject *object, Held *held, Long size, const long long **out)
+static int integers(PyObject *object, Held *held, int writable, Long size, long long **out)
 {
-    if (PyObject_GetBuffer(object, &held->view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT))
+    if (PyObject_GetBuffer(object, &held->view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)))
         return 0;
     held->held = 1;
     if (held->view.itemsize != 8 || !strchr("lq", held->view.format[0]) || held->view.len < size * 8) {
@@ -817,6 +817,66 @@ end:
     return result;
 }
 
+static const char CLASSES_DOC[] =
+    "classes(form, shared, X, means, whiteners, log_weights, n_classes, first, stop, out)\n\n"
+    "Most probable class of rows first to stop; the components of a class follow each other.";
+
+static PyObject *py_classes(PyObject *self, PyObject *args)
+{
+    PyObject *X, *means, *whiteners, *log_weights, *out;
+    Held held[5] = {{.held = 0}};
+    PyObject *result = NULL;
+    Gauss g;
+    Rows x;
+    int shared;
+    Long first, stop, n_classes;
+    long long *to;
+    double *logs, *scratch, *room = NULL, *table = NULL;
+    if (!PyArg_ParseTuple(args, "ipOOOOnnnO", &g.form, &shared, &X, &means, &whiteners, &log_weights, &n_classes,
+                          &first, &stop, &out))
+        return NULL;
+    if (!rows(X, &held[0], &x) || !components(means, whiteners, &held[1], x.d, shared, &g) ||
+        !doubles(log_weights, &held[3], 0, 0, g.n_components, &logs) || !integers(out, &held[4], 1, x.n, &to))
+        goto end;
+    const Long C = g.n_components, K = n_classes > 0 ? C / n_classes : 0;
+    if (first < 0 || stop > x.n || K * n_classes != C) {
+        PyErr_SetString(PyExc_ValueError, "rows out of range, or classes that do not share the components");
+        goto end;
+    }
+    room = allocate(&g, &scratch);
+    table = malloc(sizeof(double) * (size_t)(BLOCK * C));
+    if (!room || !table) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    prepare(&g, logs);
+    for (Long row = first; row < stop; row += BLOCK) {
+        const Long n = stop - row < BLOCK ? stop - row : BLOCK;
+        Rows some = x;
+        some.data += row * x.row_stride;
+        level->pass(JOINT, &g, &some, NULL, 0, n, table, NULL, NULL, NULL, scratch);
+        for (Long b = 0; b < n; b++) {
+            double best = -INFINITY;
+            to[row + b] = 0;
+            for (Long m = 0; m < n_classes; m++) {
+                double *joint = table + b * C + m * K, value = K > 1 ? shares_of(joint, K) : *joint;
+                if (value > best) {
+                    best = value;
+                    to[row + b] = m;
+                }
+            }
+        }
+    }
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
+end:
+    free(room);
+    free(table);
+    release(held, 5);
+    return result;
+}
+
 static const char MOMENTS_DOC[] =
     "moments(form, X, means, shares, first, stop, out)\n\n"
     "Weight, first and second moments about the means of rows first to stop that have the given shares (n, C).";
@@ -891,7 +951,7 @@ static PyObject *py_pairs(PyObject *self, PyObject *args)
         goto end;
     q.n_points = held[0].view.len / (Long)sizeof(double) / q.n_classes;
     q.n_pairs = held[3].view.len / (Long)sizeof(double);
-    if (!integers(pairs, &held[2], 2 * q.n_pairs, &q.pairs) ||
+    if (!integers(pairs, &held[2], 0, 2 * q.n_pairs, &q.pairs) ||
         !doubles(if_apart, &held[4], 0, 0, q.n_pairs, &unlikely) ||
         !doubles(labels, &held[5], 1, 0, q.n_points * q.n_classes, &to_labels) ||
         !doubles(counts, &held[6], 1, 0, 2 * q.n_classes, &to_counts) ||
@@ -954,7 +1014,7 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     r.pairs.n_pairs = held[4].view.len / (Long)sizeof(double);
     r.pairs.n_points = n;
     r.pairs.n_classes = M;
-    if (!integers(o[3], &held[3], 2 * r.pairs.n_pairs, &r.pairs.pairs) ||
+    if (!integers(o[3], &held[3], 0, 2 * r.pairs.n_pairs, &r.pairs.pairs) ||
         !doubles(o[5], &held[5], 0, 0, r.pairs.n_pairs, &if_apart) || !check_pairs(&r.pairs))
         goto end;
     r.pairs.if_same = if_same;
@@ -1058,6 +1118,7 @@ static PyObject *py_use(PyObject *self, PyObject *args)
 static PyMethodDef METHODS[] = {
     {"sums", py_sums, METH_VARARGS, SUMS_DOC},
     {"log_density", py_log_density, METH_VARARGS, LOG_DENSITY_DOC},
+    {"classes", py_classes, METH_VARARGS, CLASSES_DOC},
     {"moments", py_moments, METH_VARARGS, MOMENTS_DOC},
     {"pairs", py_pairs, METH_VARARGS, PAIRS_DOC},
     {"run", py_run, METH_VARARGS, RUN_DOC},

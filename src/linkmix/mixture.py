@@ -466,7 +466,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
                 return X
         finite = "allow-nan" if self._allows_missing() else True
         points: Floats = validate_data(self, X, dtype=kinds, ensure_all_finite=finite, reset=reset)
-        largest = np.max(np.abs(points), initial=0.0, where=~np.isnan(points))
+        largest = float(np.max(np.abs(points), initial=0.0, where=~np.isnan(points)))
         if largest > LARGEST:
             raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
         if reset and np.isnan(points).all(axis=0).any():

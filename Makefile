@@ -25,6 +25,8 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 LINKMIX_NATIVE=0 $(BIN)/pytest -n 2 tests/test_em.py tests/test_mixture.py tests/test_couplings.py \
+		tests/test_densities.py tests/test_uncertain_links.py tests/test_trials.py
 
 # The core is built apart, so that the sanitizers do not stay in the installation. Python itself leaks at its end.
 SANITIZED := build/sanitized

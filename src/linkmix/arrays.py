@@ -30,6 +30,18 @@ def log_sum_exp(values: Floats, axis: int = -1) -> Floats:
     return total
 
 
+def has_gaps(X: Array) -> bool:
+    """Whether any value is NaN, for numbers that are not too large to be squared: these add up to a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> has_gaps(np.array([[1.0, np.nan]])), has_gaps(np.array([[1.0, 2.0]]))
+    (True, False)
+    """
+    return bool(np.isnan(X.sum(dtype=np.float64)))
+
+
 def shares(values: Floats, axis: int = -1) -> Floats:
     """Exponentials divided by their sum, which is one to the last digit also where the values are huge."""
     top = values.max(axis=axis, keepdims=True)

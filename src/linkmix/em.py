@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkmix import native
-from linkmix.arrays import Array, Floats, Ints, log_sum_exp, shares
+from linkmix.arrays import Array, Floats, Ints, has_gaps, log_sum_exp, shares
 from linkmix.couplings.base import BoundCoupling, LinkExpectation
 from linkmix.densities.base import Density, Statistics
 
@@ -74,12 +74,12 @@ class Data:
     @cached_property
     def free_complete(self) -> bool:
         """Whether no value of the free rows is missing."""
-        return self.free.dtype.kind == "f" and not np.isnan(self.free.sum())
+        return self.free.dtype.kind == "f" and not has_gaps(self.free)
 
     @cached_property
     def complete(self) -> bool:
         """Whether no value of any row is missing."""
-        return self.free_complete and self.linked.dtype.kind == "f" and not np.isnan(self.linked.sum())
+        return self.free_complete and self.linked.dtype.kind == "f" and not has_gaps(self.linked)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X:
     """Class of each row, from the row alone; of all that is computed on the way, only a block at a time is kept."""
     log_weights = np.log(parameters.class_weights)
     components = density.to_native(parameters.components)
-    if components is not None and not parameters.shared_clusters and native.serves(X) and not np.isnan(X.sum()):
+    if components is not None and not parameters.shared_clusters and native.serves(X) and not has_gaps(X):
         return native.classes(
             *(components.form, X, components.means, components.whiteners),
             *((log_weights[:, None] + np.log(parameters.cluster_weights)).ravel(), len(log_weights)),

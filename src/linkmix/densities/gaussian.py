@@ -21,7 +21,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from linkmix import native
-from linkmix.arrays import Array, Floats, Ints
+from linkmix.arrays import Array, Floats, Ints, has_gaps
 from linkmix.checks import check_number
 from linkmix.densities import missing
 from linkmix.densities.base import Density, Statistics, given_array
@@ -104,7 +104,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def log_density(self, parameters: GaussianParameters, X: Array) -> Floats:
         """Log-density of each row under each component, shape (n, C)."""
-        if missing.has_missing(X):
+        if has_gaps(X):
             return missing.log_density(self.form, parameters.means, parameters.whiteners, X)
         if self._native(X):
             return native.log_density(self.form.name, X, parameters.means, parameters.whiteners)
@@ -120,7 +120,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def statistics(self, parameters: GaussianParameters, X: Array, weights: Floats) -> GaussianSums:
         """Weight, first and second moment about the current means; expected ones where values are missing."""
-        if missing.has_missing(X):
+        if has_gaps(X):
             moments = missing.moments(self.form, parameters.means, parameters.whiteners, X, weights)
             return GaussianSums(weights.sum(axis=0), *moments)
         if self._native(X):
@@ -208,7 +208,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
         A missing value counts with the mean of its group and the variance that the groups have in common.
         """
-        if missing.has_missing(X):
+        if has_gaps(X):
             means, variances = missing.observed_moments(X, weights)
             moments = missing.independent_moments(self.form, means, np.broadcast_to(variances, means.shape), X, weights)
             sums = GaussianSums(weights.sum(axis=0), *moments)

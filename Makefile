@@ -7,12 +7,13 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test reproduce format clean
+.PHONY: help run test sanitize reproduce format clean
 
 help:
 	@echo "make run     run the demo (linkmix demo)"
 	@echo "make test    check style and types, run every test and every example of the docs"
 	@echo "make reproduce  run the experiments of the paper, 100 trials each, into results/; goes on where it was stopped"
+	@echo "make sanitize  run the tests of the native core under the address and undefined-behaviour sanitizers"
 	@echo "make format  format the code, apply the safe fixes of the linter"
 	@echo "make clean   remove $(VENV), caches, builds and the demo output"
 
@@ -25,6 +26,22 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 LINKMIX_NATIVE=0 $(BIN)/pytest -n 2 tests/test_em.py tests/test_mixture.py tests/test_couplings.py \
+		tests/test_densities.py tests/test_uncertain_links.py tests/test_trials.py
+
+# The core is built apart, so that the sanitizers do not stay in the installation. Python itself leaks at its end.
+SANITIZED := build/sanitized
+sanitize: $(VENV)/.installed-dev
+	rm -rf $(SANITIZED)
+	mkdir -p $(SANITIZED)
+	cp -r src/linkmix $(SANITIZED)/linkmix
+	rm -f $(SANITIZED)/linkmix/native/_core*
+	$(CC) -shared -fPIC -O1 -g -ffp-contract=fast -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+		-I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" src/linkmix/native/core.c -lm \
+		-o "$(SANITIZED)/linkmix/native/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')"
+	PYTHONPATH=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=2 LINKMIX_NATIVE=1 \
+		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+		$(BIN)/python -m pytest tests/test_native.py
 
 reproduce: $(VENV)/.installed-app,experiments
 	$(BIN)/linkmix reproduce --trials 100
@@ -45,7 +62,7 @@ $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -m venv $(VENV)
 
 # One stamp per extra; a change of pyproject.toml installs again.
-$(VENV)/.installed-%: pyproject.toml | $(VENV)/pyvenv.cfg
+$(VENV)/.installed-%: pyproject.toml setup.py src/linkmix/native/core.c src/linkmix/native/kernels.h | $(VENV)/pyvenv.cfg
 	@echo "Installing linkmix[$*] into $(VENV); the first time takes a minute or two"
 	@$(PIP_INSTALL) --editable '.[$*]'
 	@touch $@

@@ -25,7 +25,7 @@ from linkmix.experiments.data import DATA, FILES, BadData, MissingData, fetch, l
 FOLDER = os.environ.get("LINKMIX_DATA")
 needs_files = pytest.mark.skipif(not FOLDER, reason="needs the data files: set LINKMIX_DATA to their folder")
 PACKAGED = ["iris", "wine", "breast-cancer", "digits"]
-MADE = ["toy", "two-moons"]
+MADE = ["toy", "toy-large", "two-moons"]
 
 # The classes in the documentation of each data set.
 COUNTS = {
@@ -292,7 +292,7 @@ def test_a_missing_set_says_how_to_get_it(name, bare):
 
 
 def test_an_unknown_name_gets_the_list():
-    with pytest.raises(ValueError, match="no data set 'habermann': choose one of toy, two-moons, haberman, "):
+    with pytest.raises(ValueError, match="no data set 'habermann': choose one of toy, toy-large, two-moons, haberman, "):
         load("habermann")
 
 
@@ -501,7 +501,7 @@ def test_fetch_says_where_and_whom_to_cite(small, bare, serve):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fetch", "habermann"], "no data set 'habermann': choose one of toy, two-moons, haberman"),
+        (["fetch", "habermann"], "no data set 'habermann': choose one of toy, toy-large, two-moons, haberman"),
         (["fetch"], "Missing argument"),
         (["fetch", "haberman"], "haberman could not be downloaded (http://127.0.0.1"),
     ],

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from linkmix.links import Links, Relation
     from linkmix.metrics import links_satisfied, purity
     from linkmix.mixture import LinkMixture
+    from linkmix.trials import fit_trials
+    from linkmix.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -19,8 +21,10 @@ __all__ = [
     "Relation",
     "__version__",
     "compare",
+    "fit_trials",
     "links_satisfied",
     "purity",
+    "show_versions",
 ]
 
 # Names are imported when they are first used: scikit-learn alone takes a second, which nobody should wait for --help.
@@ -30,8 +34,10 @@ _ROOMS = {
     "Links": "linkmix.links",
     "Relation": "linkmix.links",
     "compare": "linkmix.comparison",
+    "fit_trials": "linkmix.trials",
     "links_satisfied": "linkmix.metrics",
     "purity": "linkmix.metrics",
+    "show_versions": "linkmix.versions",
 }
 
 

@@ -21,11 +21,25 @@ def log_sum_exp(values: Floats, axis: int = -1) -> Floats:
     >>> log_sum_exp(np.array([[0.0, 0.0], [-800.0, -np.inf]])).tolist()
     [0.6931471805599453, -800.0]
     """
+    if values.shape[axis] == 1:
+        return values.squeeze(axis)
     top = values.max(axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
         total: Floats = np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis)
     return total
+
+
+def has_gaps(X: Array) -> bool:
+    """Whether any value is NaN, for numbers that are not too large to be squared: these add up to a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> has_gaps(np.array([[1.0, np.nan]])), has_gaps(np.array([[1.0, 2.0]]))
+    (True, False)
+    """
+    return bool(np.isnan(X.sum(dtype=np.float64)))
 
 
 def shares(values: Floats, axis: int = -1) -> Floats:

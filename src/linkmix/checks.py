@@ -12,6 +12,8 @@ from linkmix.errors import LinkConflict
 from linkmix.links import Links
 from linkmix.links.reading import is_missing
 
+NO_LINKS = Links()
+
 
 def check_number(name: str, value: object, kind: type, smallest: float) -> None:
     """Refuse what is not a finite number of the kind, or is too small."""
@@ -34,6 +36,8 @@ def check_choice(name: str, value: object, choices: Iterable[str], more: str = "
 
 def as_links(links: Links | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> Links:
     """Links from either way of giving them."""
+    if links is None and must_link is None and cannot_link is None:
+        return NO_LINKS
     if links is None:
         return Links(must=() if must_link is None else must_link, cannot=() if cannot_link is None else cannot_link)
     if not isinstance(links, Links):
@@ -57,6 +61,8 @@ def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | Non
         if numbers.dtype.kind == "b":
             raise ValueError("rows holds bool, a mask: give the number of each row of X")
         links = links.restrict(numbers)
+    if links.empty:
+        return links
     links.check_rows(n_rows)
     links.check_consistent()
     if n_classes == 1 and links.n_cannot:
@@ -65,7 +71,7 @@ def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | Non
 
 
 def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> Ints | None:
-    """Class numbers of the rows whose class is known, -1 for the others; None when y holds no -1.
+    """Class numbers of the rows whose class is known, -1 for the others; None when y holds no -1, or nothing else.
 
     scikit-learn hands true labels to clusterers, which leave them alone; only a y that marks some labels as unknown is
     meant as knowledge.
@@ -99,7 +105,7 @@ def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> 
         links.union(Links.from_labels(values)).check_consistent()
     except LinkConflict as error:
         raise LinkConflict(f"the links contradict the known labels, which link rows as well: {error}") from None
-    return values
+    return values if np.any(values >= 0) else None
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:

@@ -4,20 +4,22 @@ Free points and linked points part at the door. Free points are read in blocks, 
 linked points are few and stay together, since the coupling needs all of them at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from linkmix.arrays import Array, Floats, Ints, log_sum_exp, shares
+from linkmix import native
+from linkmix.arrays import Array, Floats, Ints, has_gaps, log_sum_exp, shares
 from linkmix.couplings.base import BoundCoupling, LinkExpectation
 from linkmix.densities.base import Density, Statistics
 
 ROUNDING = 1e-9
 """A fall of the objective by less than this share of it is rounding."""
-BLOCK_NUMBERS = 2**18
-"""Numbers in one block of free points: two megabytes, so that a block stays in cache."""
+BLOCK_NUMBERS = 2**16
+"""Numbers in one block of free points: half a megabyte, so that all that is made of them stays in cache."""
 SMALLEST_CLUSTER_WEIGHT = 1e-300
 
 
@@ -69,6 +71,16 @@ class Data:
     free_known: Ints | None = None
     linked_known: Ints | None = None
 
+    @cached_property
+    def free_complete(self) -> bool:
+        """Whether no value of the free rows is missing."""
+        return self.free.dtype.kind == "f" and not has_gaps(self.free)
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no value of any row is missing."""
+        return self.free_complete and self.linked.dtype.kind == "f" and not has_gaps(self.linked)
+
 
 @dataclass(frozen=True)
 class Expectation:
@@ -118,6 +130,24 @@ def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array
     return np.concatenate(blocks) + np.log(parameters.class_weights)
 
 
+def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X: Array) -> Ints:
+    """Class of each row, from the row alone; of all that is computed on the way, only a block at a time is kept."""
+    log_weights = np.log(parameters.class_weights)
+    components = density.to_native(parameters.components)
+    if components is not None and not parameters.shared_clusters and native.serves(X) and not has_gaps(X):
+        return native.classes(
+            *(components.form, X, components.means, components.whiteners),
+            *((log_weights[:, None] + np.log(parameters.cluster_weights)).ravel(), len(log_weights)),
+        )
+    classes = np.empty(len(X), dtype=np.int64)
+    first = 0
+    for block in _blocks(X, parameters.cluster_weights):
+        log_joint = log_sum_exp(cluster_log_joint(density, parameters, block)) + log_weights
+        log_joint.argmax(axis=1, out=classes[first : first + len(block)])
+        first += len(block)
+    return classes
+
+
 def label_log_density(class_log_density: Floats, data: Data) -> Floats:
     """What the coupling sees of the linked rows: their log-density in each class, weights and known labels applied."""
     if data.linked_weights is not None:
@@ -138,6 +168,12 @@ def expect(model: Model, data: Data, parameters: Parameters) -> Expectation:
     log_likelihood = model.link_weight * links.log_likelihood
     free_class_counts = np.zeros(len(parameters.class_weights))
     log_class_weights = np.log(parameters.class_weights)
+    plain = _plain_sums(model, data, parameters)
+    if plain is not None:
+        free, counts = plain[0], plain[2]
+        return Expectation(
+            log_likelihood + free, statistics + plain[1], cluster_counts + counts, counts.sum(axis=1), links
+        )
     first = 0
     for X in _blocks(data.free, parameters.cluster_weights):
         rows = slice(first, first + len(X))
@@ -189,6 +225,26 @@ def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: in
 
     With ``tol=0`` exactly ``max_iter`` M-steps are made. The last thing done is always an E-step.
     """
+    native_steps = _native_steps(model, data, start)
+    parameters, converged, log_likelihood = start, False, np.nan
+    trace: list[float] = []
+    while not (converged or len(trace) > max_iter):
+        n_steps = max_iter - max(0, len(trace) - 1)
+        if native_steps is not None:
+            parameters, gained, converged, stuck = native_steps(parameters, tol, n_steps)
+            trace += gained[1:] if trace else gained
+            log_likelihood = trace[-1]
+            if not stuck:
+                break
+            n_steps = 1  # a step that asks for care; then the core may go on
+        some = _careful_steps(model, data, parameters, tol=tol, max_iter=n_steps)
+        parameters, converged, log_likelihood = some.parameters, some.converged, some.log_likelihood
+        trace += some.trace[1:].tolist() if trace else some.trace.tolist()
+    return Fit(parameters, log_likelihood, np.array(trace), converged)
+
+
+def _careful_steps(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: int) -> Fit:
+    """Steps of which none lowers the objective."""
     parameters, expectation = start, expect(model, data, start)
     trace = [expectation.log_likelihood + log_prior(model, start)]
     converged = False
@@ -208,6 +264,97 @@ def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: in
             converged = True
             break
     return Fit(parameters, expectation.log_likelihood, np.array(trace), converged)
+
+
+NativeSteps = Callable[[Parameters, float, int], tuple[Parameters, list[float], bool, bool]]
+
+
+def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | None:
+    """Both steps of EM made by the native core, if model and data are of a kind that it knows, and small.
+
+    A call with parameters, tolerance and number of steps gives parameters, J before and after each step, whether the
+    tolerance was met, and whether the core got stuck: then the next step is to be made with care.
+    """
+    plain = data.free_known is None and data.linked_weights is None and data.linked_known is None
+    if not plain or start.shared_clusters or not native.active():
+        return None
+    components, pairs = model.density.to_native(start.components), model.coupling.to_native()
+    if components is None or pairs is None or not native.loops(components, pairs, data.free, data.linked):
+        return None
+    if not data.complete:
+        return None
+
+    def steps(parameters: Parameters, tol: float, max_iter: int) -> tuple[Parameters, list[float], bool, bool]:
+        components = model.density.to_native(parameters.components)
+        assert components is not None
+        done = native.run(
+            *(components, pairs, data.free, data.free_weights, data.linked),
+            *(parameters.class_weights, parameters.cluster_weights),
+            link_weight=float(model.link_weight),
+            tol=float(tol),
+            max_iter=max_iter,
+        )
+        after = replace(
+            parameters,
+            class_weights=done.class_weights,
+            cluster_weights=done.cluster_weights,
+            components=model.density.from_native(done.components),
+        )
+        return after, done.trace, done.converged, done.stuck
+
+    return steps
+
+
+def _plain_sums(model: Model, data: Data, parameters: Parameters) -> tuple[float, Statistics, Floats] | None:
+    """Log-likelihood, statistics and cluster counts of free rows whose labels are not known: a mixture of components.
+
+    In one pass of the native core, if the density has such a pass; else block by block, with one exponential for each
+    row and component.
+    """
+    if data.free_known is not None or not len(data.free):
+        return None
+    density, components = model.density, parameters.components
+    log_joint = np.log(parameters.class_weights)[:, None] + np.log(parameters.cluster_weights)  # (M, K) or (M, M * K)
+    log_weights = log_sum_exp(log_joint, axis=0) if parameters.shared_clusters else log_joint.ravel()
+    found = None
+    if native.active() and data.free_complete:
+        found = density.mixture_sums(components, data.free, log_weights, data.free_weights)
+    log_likelihood, statistics, weight = found or _mixture_sums(model, data, parameters, log_weights)
+    if parameters.shared_clusters:  # what a component has is shared by the classes, for all rows alike
+        return log_likelihood, statistics, weight * shares(log_joint, axis=0)
+    return log_likelihood, statistics, weight.reshape(log_joint.shape)
+
+
+def _mixture_sums(
+    model: Model, data: Data, parameters: Parameters, log_weights: Floats
+) -> tuple[float, Statistics, Floats]:
+    """Log-likelihood, statistics and weight (C,) of the free rows, block by block."""
+    log_likelihood, weight = 0.0, np.zeros(len(log_weights))
+    statistics = None
+    first = 0
+    for X in _blocks(data.free, parameters.cluster_weights):
+        joint = model.density.log_density(parameters.components, X)  # (n, C)
+        joint += log_weights
+        top = joint.max(axis=1)
+        top = np.where(np.isfinite(top), top, 0.0)
+        joint -= top[:, None]
+        np.exp(joint, out=joint)
+        total = joint.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            log_rows = np.log(total) + top
+        scale = 1 / np.where(total > 0, total, 1.0)
+        if data.free_weights is not None:
+            row_weights = data.free_weights[first : first + len(X)]
+            log_rows *= row_weights
+            scale *= row_weights
+        joint *= scale[:, None]
+        some = model.density.statistics(parameters.components, X, joint)
+        statistics = some if statistics is None else statistics + some
+        log_likelihood += float(log_rows.sum())
+        weight += joint.sum(axis=0)
+        first += len(X)
+    assert statistics is not None
+    return log_likelihood, statistics, weight
 
 
 def _sums(model: Model, parameters: Parameters, X: Array, within: Floats, labels: Floats) -> tuple[Statistics, Floats]:

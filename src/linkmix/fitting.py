@@ -21,6 +21,8 @@ from linkmix.links import Links
 LINKS_SHOWN = 10
 WIDE = 64
 """From so many columns on, the matrices of a fit are large enough to share among threads."""
+TINY = 2**12
+"""With no more numbers than this, linear algebra keeps to one thread by itself."""
 STARTS: dict[str, Callable[..., Ints]] = {
     "kmeans++": starts.kmeans_plusplus_classes,
     "links": starts.link_classes,
@@ -44,7 +46,9 @@ class Knowledge:
 def part(given: Knowledge, *, keep_linked: bool = False) -> em.Data:
     """Part linked rows from free ones; with ``keep_linked`` linked rows are free rows as well."""
     points = given.links.points
-    free = slice(None) if keep_linked else np.setdiff1d(np.arange(len(given.X)), points)
+    free: slice | Ints = slice(None)  # a view where no row is linked: no copy of all points
+    if len(points) and not keep_linked:
+        free = np.setdiff1d(np.arange(len(given.X)), points)
     weights, known = given.sample_weight, given.known
     return em.Data(
         given.X[free],
@@ -60,7 +64,8 @@ def bind(density: Density[Any, Any], coupling: Coupling, links: Links, n_classes
     """Tell the coupling of its links, in numbers of the linked rows."""
     points = links.points
     with naming_rows(links, n_classes):
-        return em.Model(density, coupling.bind(links.restrict(points), len(points), n_classes), link_weight)
+        within = links.restrict(points) if len(points) else links
+        return em.Model(density, coupling.bind(within, len(points), n_classes), link_weight)
 
 
 def fresh_starts(
@@ -123,9 +128,9 @@ def linked_labels(
 
 
 @contextmanager
-def few_threads(n_features: int) -> Iterator[None]:
+def few_threads(n_rows: int, n_features: int) -> Iterator[None]:
     """One thread for linear algebra where matrices are small: more of them wait for each other instead of working."""
-    if n_features >= WIDE:
+    if n_features >= WIDE or n_rows * n_features <= TINY:
         yield
         return
     with _thread_pools().limit(limits=1):

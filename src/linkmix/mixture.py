@@ -26,7 +26,7 @@ from linkmix.checks import (
     check_sample_weight,
 )
 from linkmix.couplings import Coupling, Graph, Pairwise, Uncoupled
-from linkmix.couplings.review import links_to_review
+from linkmix.couplings.review import REVIEW, links_to_review
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.densities import (
     FORMS,
@@ -271,7 +271,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             random = check_random_state(self.random_state)
             candidates = warm + fresh_starts(given, density, str(self.init), shape, self.n_init - len(warm), random)
         data = part(given, keep_linked=self.linked_points == "both")
-        with few_threads(points.shape[1]):
+        with few_threads(*points.shape):
             fit = best_fit(model, data, candidates, links, tol=self.tol, max_iter=self.max_iter)
         if self.tol > 0 and self.max_iter > 0 and not fit.converged:
             warnings.warn(
@@ -282,7 +282,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             )
         parameters = fit.parameters
         if known is None and before is not None:
-            found = em.class_log_joint(density, parameters, points).argmax(axis=1)
+            found = em.most_probable_classes(density, parameters, points)
             parameters = em.renumber(density, parameters, starts.match_labels(found, before, self.n_classes))
         self._keep(density, shape, parameters, fit)
         self._explain(model, data, given)
@@ -301,7 +301,8 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Class numbers.
         """
-        return np.asarray(self._log_joint(X).argmax(axis=1))
+        points = self._seen(X)
+        return em.most_probable_classes(self._fitted_density, self._parameters, points)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Probability of each class for each point, from the point alone.
@@ -454,10 +455,18 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         return self.density.allows_missing if isinstance(self.density, Density) else self.density != "student"
 
     def _points(self, X: ArrayLike, *, reset: bool) -> Floats:
-        """Points as numbers."""
+        """Points as numbers; in single precision where they came so and the density reads it as it is."""
+        gaussian = self.density == "gaussian" or type(self.density) is Gaussian
+        kinds = [np.float64, np.float32] if gaussian else [np.float64]
+        if reset and type(X) is np.ndarray and X.dtype in kinds and X.ndim == 2 and X.size:
+            largest = float(max(X.max(), -X.min()))
+            if largest <= LARGEST:  # nothing for scikit-learn to find: no number is missing, infinite or too large
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+                return X
         finite = "allow-nan" if self._allows_missing() else True
-        points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=reset)
-        largest = np.max(np.abs(points), initial=0.0, where=~np.isnan(points))
+        points: Floats = validate_data(self, X, dtype=kinds, ensure_all_finite=finite, reset=reset)
+        largest = float(np.max(np.abs(points), initial=0.0, where=~np.isnan(points)))
         if largest > LARGEST:
             raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
         if reset and np.isnan(points).all(axis=0).any():
@@ -493,7 +502,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             return None
         try:
             self._fitted_density.check(X)
-            return np.asarray(em.class_log_joint(self._fitted_density, self._parameters, X).argmax(axis=1))
+            return em.most_probable_classes(self._fitted_density, self._parameters, X)
         except ValueError:
             return None
 
@@ -524,15 +533,17 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
     def _explain(self, model: em.Model, data: em.Data, given: Knowledge) -> None:
         """Labels of the training points, and what the fit thinks of the links."""
-        log_joint = em.class_log_joint(model.density, self._parameters, given.X)
-        self.labels_ = np.asarray(log_joint.argmax(axis=1))
+        self.labels_ = em.most_probable_classes(model.density, self._parameters, given.X)
         if given.known is not None:
             self.labels_ = np.where(given.known >= 0, given.known, self.labels_)
-        points = given.links.points
-        log_density = log_joint[points] - np.log(self.class_weights_)
-        if len(points):
-            self.labels_[points] = linked_labels(model, data, given.links, self._parameters, log_density)
         self.annotator_reliability_ = dict(zip(model.coupling.annotators, self._parameters.reliability, strict=True))
+        points = given.links.points
+        if not len(points):
+            self.links_to_review_ = np.empty(0, dtype=REVIEW)
+            return
+        log_joint = em.class_log_joint(model.density, self._parameters, data.linked)
+        log_density = log_joint - np.log(self.class_weights_)
+        self.labels_[points] = linked_labels(model, data, given.links, self._parameters, log_density)
         table = links_to_review(self._trusted(given.links.restrict(points)), log_density, self.class_weights_)
         table["a"], table["b"] = points[table["a"]], points[table["b"]]
         self.links_to_review_ = table

@@ -12,6 +12,7 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin
 
 from linkmix.arrays import Array, Floats, Ints
+from linkmix.densities import Gaussian
 from linkmix.densities.base import Density, given_array
 from linkmix.em import Parameters
 from linkmix.links import Links
@@ -229,20 +230,50 @@ def without_gaps(X: Array) -> Array:
     return np.where(missing, np.nanmean(X, axis=0), X)
 
 
-def given_start(density: Density[Any, Any], mapping: Mapping[str, Any], shape: Shape, n_features: int) -> Parameters:
-    """Parameters of the user, checked."""
-    class_weights = given_array(mapping, "class_weights", (shape.n_classes,))
-    cluster_weights = given_array(mapping, "cluster_weights", shape.cluster_weights)
+def given_weights(mapping: Mapping[str, Any], shape: Shape, n_starts: tuple[int, ...] = ()) -> tuple[Floats, Floats]:
+    """Class weights and cluster weights of the user, of one start or with several along the first axis, checked."""
+    class_weights = given_array(mapping, "class_weights", (*n_starts, shape.n_classes))
+    cluster_weights = given_array(mapping, "cluster_weights", (*n_starts, *shape.cluster_weights))
     for name, weights in (("class_weights", class_weights), ("cluster_weights", cluster_weights)):
-        if np.any(weights <= 0):
+        if weights.min() <= 0:
             raise ValueError(f"init[{name!r}] must be positive, got {weights.min():g}: use a small number instead")
-        if not np.allclose(weights.sum(axis=-1), 1.0, rtol=0, atol=1e-6):
+        if np.abs(weights.sum(axis=-1) - 1.0).max() > 1e-6:
             raise ValueError(
                 f"init[{name!r}] must sum to one along its last axis, got {weights.sum(axis=-1)}: divide by the sum"
             )
+    return class_weights, cluster_weights
+
+
+def given_start(density: Density[Any, Any], mapping: Mapping[str, Any], shape: Shape, n_features: int) -> Parameters:
+    """Parameters of the user, checked."""
+    class_weights, cluster_weights = given_weights(mapping, shape)
     layout = (shape.n_classes, shape.clusters_per_class)
     components = density.given(mapping, layout, n_features)
     unknown = set(mapping) - {"class_weights", "cluster_weights", *density.attributes(components, layout)}
     if unknown:
         raise ValueError(f"init has unknown entries {sorted(unknown)}: remove them")
     return Parameters(class_weights, cluster_weights, components, shared_clusters=shape.shared_clusters)
+
+
+def given_starts(
+    density: Density[Any, Any], mapping: Mapping[str, Any], shape: Shape, n_features: int, n_starts: int
+) -> list[Parameters]:
+    """Several starts of the user, along the first axis of all arrays, checked."""
+    for name, array in mapping.items():
+        if np.ndim(array) == 0 or len(array) != n_starts:
+            raise ValueError(f"init[{name!r}] does not hold {n_starts} starts: give as many of each array")
+    known = {"class_weights", "cluster_weights", "means", "covariances"}
+    apart = isinstance(density, Gaussian) and not density.form.shared and not density.shrinkage
+    if not (apart and set(mapping) == known):  # one by one, where the components of all starts are not one array
+        singles = [{name: array[i] for name, array in mapping.items()} for i in range(n_starts)]
+        return [given_start(density, single, shape, n_features) for single in singles]
+    class_weights, cluster_weights = given_weights(mapping, shape, (n_starts,))
+    layout = (n_starts, shape.n_classes, shape.clusters_per_class)
+    components = density.given(mapping, layout, n_features)
+    numbers = np.arange(n_starts * shape.n_components).reshape(n_starts, -1)
+    return [
+        Parameters(
+            class_weights[i], cluster_weights[i], density.take(components, own), shared_clusters=shape.shared_clusters
+        )
+        for i, own in enumerate(numbers)
+    ]

@@ -23,6 +23,7 @@ from linkmix.auto.ranking import by_links_then_agreement
 from linkmix.auto.shapes import SHAPES
 from linkmix.checks import as_links, check_choice, check_known_labels, check_links, check_number, check_sample_weight
 from linkmix.couplings import Graph
+from linkmix.couplings.graph import unwarned
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.errors import InfeasibleLinks
 from linkmix.fitting import Knowledge, bind, few_threads, linked_labels, part
@@ -309,7 +310,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
                 f"n_samples={len(given.X)} is less than n_classes={n_classes}: pass more points or ask for fewer"
             )
         some = _sample(given, budget.n_points, seed)
-        model = bind(density(some.X.shape[1]), Graph(learn), some.links, n_classes, 1.0)
+        coupling = Graph(learn, quick=True)
+        with unwarned():  # the winner is fitted with all there is
+            model = bind(density(some.X.shape[1]), coupling, some.links, n_classes, 1.0)
         ground = Contest(some, model, part(some), n_classes)
         links = some.links
         if some.known is not None:  # for the guesses, known labels are links like others
@@ -317,7 +320,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         filled = starts.without_gaps(some.X)
         spread = self.scale_[self.scale_ > 0]
         guesses = first_guesses(filled, spread, links, n_classes, budget.guesses, RandomState(seed))
-        with few_threads(some.X.shape[1]):
+        with few_threads(*some.X.shape):
             named = [(name, _renumbered(labels, some.known, n_classes)) for name, labels in guesses]
             return ground, run(ground, named, budget.shapes, by_links_then_agreement, seed, self._progress)
 

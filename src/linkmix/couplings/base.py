@@ -12,6 +12,7 @@ import numpy as np
 
 from linkmix.arrays import Floats, Ints
 from linkmix.links import Links
+from linkmix.native import PairTable
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ class BoundCoupling(ABC):
         A coupling whose links are certain gives labels that meet them.
         """
         return np.asarray(self.expect(class_log_density, class_weights, reliability).label_weights.argmax(axis=1))
+
+    def to_native(self) -> PairTable | None:
+        """All that is said of the linked points as pairs; None where more is said, or where the core would not do."""
+        return None
 
     # A coupling that learns how far annotators can be trusted has more to say.
 

@@ -35,6 +35,10 @@ from linkmix.errors import InfeasibleLinks
 from linkmix.links import Links
 
 SAMPLING = ("chunklets", "points")
+LARGEST_TABLE, LARGEST_QUICK_TABLE = 2**20, 2**12
+"""Numbers in the largest table of exact inference: a second for each step of EM, and a millisecond."""
+WEIGHT_STEPS, QUICK_WEIGHT_STEPS = 200, 3
+"""Steps of the search for the class weights in one M-step. A few are enough to climb."""
 
 
 @contextmanager
@@ -51,7 +55,15 @@ class LinkGraph:
     Shared by the coupling, which needs probabilities, and by `most_probable_labels`, which needs labels.
     """
 
-    def __init__(self, links: Links, n_linked: int, n_classes: int, *, learn_reliability: bool = False) -> None:
+    def __init__(
+        self,
+        links: Links,
+        n_linked: int,
+        n_classes: int,
+        *,
+        learn_reliability: bool = False,
+        max_table: int = LARGEST_TABLE,
+    ) -> None:
         self.statements = Statements.of(links, learn_reliability=learn_reliability)
         self.chunklet = links.chunklets(n_linked)
         self.size = np.bincount(self.chunklet, minlength=0).astype(np.float64)
@@ -65,7 +77,7 @@ class LinkGraph:
         self.edges = ends[self.between]
         self.n_classes = n_classes
         with self._naming_links():
-            self.network = LabelNetwork(len(self.size), n_classes, self.edges, hard=self.certain)
+            self.network = LabelNetwork(len(self.size), n_classes, self.edges, hard=self.certain, max_table=max_table)
 
     def potentials(self, reliability: Floats) -> tuple[Floats, Floats, float]:
         """Log-potentials of the edges for equal and different labels, and the constant of what lies in chunklets."""
@@ -127,8 +139,12 @@ class GraphExpectation(LinkExpectation):
 class BoundGraph(BoundCoupling):
     """A network of chunklets."""
 
-    def __init__(self, links: Links, n_linked: int, n_classes: int, sampling: str, learn_reliability: bool) -> None:
-        self.graph = LinkGraph(links, n_linked, n_classes, learn_reliability=learn_reliability)
+    def __init__(
+        self, links: Links, n_linked: int, n_classes: int, sampling: str, learn_reliability: bool, quick: bool
+    ) -> None:
+        max_table = LARGEST_QUICK_TABLE if quick else LARGEST_TABLE
+        self._weight_steps = QUICK_WEIGHT_STEPS if quick else WEIGHT_STEPS
+        self.graph = LinkGraph(links, n_linked, n_classes, learn_reliability=learn_reliability, max_table=max_table)
         graph = self.graph
         self._exponent = graph.size if sampling == "points" else np.ones(len(graph.size))
         # The prior network has the certain cannot-links alone. Most of it is simple: a chunklet of exponent 1 that is
@@ -146,7 +162,7 @@ class BoundGraph(BoundCoupling):
         rest_edges = number[edges[~pair]]
         with unwarned():  # the network of all links has warned already
             hard = np.ones(len(rest_edges), dtype=bool)
-            self._prior = LabelNetwork(len(self._rest), n_classes, rest_edges, hard=hard)
+            self._prior = LabelNetwork(len(self._rest), n_classes, rest_edges, hard=hard, max_table=max_table)
         self._prior_same = np.full(len(rest_edges), -np.inf)
         self._prior_different = np.zeros(len(rest_edges))
 
@@ -196,7 +212,7 @@ class BoundGraph(BoundCoupling):
             jac=True,
             method="L-BFGS-B",
             bounds=[(lowest, None)] * len(previous),
-            options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-11 * counts.sum()},
+            options={"maxiter": self._weight_steps, "ftol": 1e-15, "gtol": 1e-11 * counts.sum()},
         ).x
         return normalise_class_weights(np.exp(found - log_sum_exp(found)))
 
@@ -249,10 +265,14 @@ class Graph(Coupling):
         Whether to learn how often each annotator is right, instead of taking confidences as given.
     sampling : {"chunklets", "points"}, default="chunklets"
         What is drawn independently before the links are known: groups of must-linked points, or points.
+    quick : bool, default=False
+        Whether to be content with belief propagation, an approximation, where exact inference would take more than a
+        millisecond, and with class weights that climb a little in each step: for the comparison of many fits.
     """
 
     learn_reliability: bool = False
     sampling: str = "chunklets"
+    quick: bool = False
 
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Build the network."""
@@ -262,4 +282,4 @@ class Graph(Coupling):
                 f"coupling 'graph' knows must-links and cannot-links alone, but got {links}: use coupling='pairwise' "
                 "for relations with a table"
             )
-        return BoundGraph(links, n_linked, n_classes, self.sampling, self.learn_reliability)
+        return BoundGraph(links, n_linked, n_classes, self.sampling, self.learn_reliability, self.quick)

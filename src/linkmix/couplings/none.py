@@ -8,6 +8,7 @@ from linkmix.arrays import Floats
 from linkmix.class_weights import normalise_class_weights
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.links import Links
+from linkmix.native import NO_PAIRS, PairTable
 
 
 class BoundUncoupled(BoundCoupling):
@@ -22,6 +23,10 @@ class BoundUncoupled(BoundCoupling):
     def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
         """Shares of the classes."""
         return normalise_class_weights(free_counts, previous)
+
+    def to_native(self) -> PairTable | None:
+        """No pairs."""
+        return NO_PAIRS
 
 
 @dataclass(frozen=True)

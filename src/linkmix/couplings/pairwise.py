@@ -5,15 +5,18 @@ against one network over all links is told in docs/model.md.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from linkmix import native
 from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.couplings.graph import LinkGraph, unwarned
+from linkmix.couplings.none import BoundUncoupled
 from linkmix.couplings.statements import Statements
 from linkmix.links import Links, Relation
 
@@ -42,16 +45,8 @@ class BoundPairwise(BoundCoupling):
 
     def __init__(self, links: Links, n_linked: int, n_classes: int, learn_reliability: bool) -> None:
         self.statements = Statements.of(links, learn_reliability=learn_reliability)
-        same, different = self.statements.evidence(self.first_reliability())
-        self._n_pairs = len(same)
-        self._maybe_same = np.flatnonzero(same > -np.inf)
-        self._maybe_apart = np.flatnonzero(different > -np.inf) if n_classes > 1 else np.empty(0, dtype=np.int64)
-        self._together = self.statements.pairs[self._maybe_same]
-        self._apart = self.statements.pairs[self._maybe_apart]
-        # Responsibilities of pairs become those of points by sparse products, built once.
-        self._together_to_points = _incidence(self._together, n_linked)
-        self._first_to_points = _incidence(self._apart[:, :1], n_linked)
-        self._second_to_points = _incidence(self._apart[:, 1:], n_linked)
+        self._evidence = self.statements.evidence(self.first_reliability())
+        self._pairs = _Pairs(self.statements.pairs, *self._evidence, n_linked, n_classes)
         self._links, self._n_linked, self._n_classes = links, n_linked, n_classes
         self._learn_reliability = learn_reliability
         self._tables = [_Table(relation, n_linked) for relation in links.relations]
@@ -60,52 +55,14 @@ class BoundPairwise(BoundCoupling):
         self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
     ) -> PairwiseExpectation:
         """Posterior of the shared label of pairs that are together and of both labels of pairs that are apart."""
-        log_weights = np.log(class_weights)  # (M,)
-        log_same, log_apart = self.statements.evidence(reliability)
-
-        i, j = self._together.T
-        shared = log_weights + class_log_density[i] + class_log_density[j]  # (n_together, M)
-        together = log_sum_exp(shared)
-        shared = shares(shared)
-
-        a, b = self._apart.T
-        first = second = np.empty((0, len(class_weights)))
-        apart = np.empty(0)
-        if len(self._apart):
-            log_joint = log_weights + class_log_density  # (n_linked, M)
-            others = leave_one_out(log_joint)
-            first = log_joint[a] + others[b]  # (n_apart, M): label of a, any other label of b
-            second = log_joint[b] + others[a]
-            apart = log_sum_exp(first)
-            first = shares(first)
-            second = shares(second)
-            apart = apart - log_probability_apart(log_weights)
-
-        hypotheses = np.full((self._n_pairs, 2), -np.inf)  # log of weight times likelihood, together and apart
-        hypotheses[self._maybe_same, 0] = log_same[self._maybe_same] + together
-        hypotheses[self._maybe_apart, 1] = log_apart[self._maybe_apart] + apart
-        log_likelihood = log_sum_exp(hypotheses)
-        posterior = shares(hypotheses)
-        shared *= posterior[self._maybe_same, :1]
-        first *= posterior[self._maybe_apart, 1:]
-        second *= posterior[self._maybe_apart, 1:]
-
-        points = self._together_to_points @ shared + self._first_to_points @ first + self._second_to_points @ second
-        related = 0.0
+        evidence = self.statements.evidence(reliability) if len(self.annotators) else self._evidence
+        found = self._pairs.expect(class_log_density, class_weights, *evidence)
+        log_likelihood, points = found.log_likelihood, found.label_weights
         for table in self._tables:
             log_table, table_points = table.expect(class_log_density)
-            related += log_table
+            log_likelihood += log_table
             points = points + table_points
-        must_counts = shared.sum(axis=0)
-        class_counts = must_counts + first.sum(axis=0) + second.sum(axis=0)
-        return PairwiseExpectation(
-            float(log_likelihood.sum()) + related,
-            points,
-            class_counts,
-            must_counts,
-            float(posterior[:, 1].sum()),
-            posterior[:, 0],
-        )
+        return replace(found, log_likelihood=log_likelihood, label_weights=points)
 
     def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
         """Jointly most probable labels of all points that links tie together, as in the graph coupling.
@@ -113,12 +70,29 @@ class BoundPairwise(BoundCoupling):
         A point that is in relations of other kinds alone has its most probable label there.
         """
         links = self._links
+        linked = np.isin(np.arange(self._n_linked), np.concatenate([links.must, links.cannot]))
+        together = self._labels_at_peace(class_log_density, class_weights)
+        if together is not None:
+            return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
         with unwarned():  # the most probable labels are searched for, whatever the width
             graph = LinkGraph(links, self._n_linked, self._n_classes, learn_reliability=self._learn_reliability)
         node = np.log(class_weights) + graph.sum_up(class_log_density)
         together = graph.most_probable_labels(node, reliability)
-        linked = np.isin(np.arange(self._n_linked), np.concatenate([links.must, links.cannot]))
         return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
+
+    def _labels_at_peace(self, class_log_density: Floats, class_weights: Floats) -> Ints | None:
+        """Most probable label of each chunklet, if links are certain and these labels meet all cannot-links.
+
+        Then no other labels that meet the links are more probable, and there is no need to search.
+        """
+        same, apart = self._evidence
+        if self.annotators or not np.all(np.isneginf(same) ^ np.isneginf(apart)):
+            return None
+        chunklet = self._links.chunklets(self._n_linked)
+        sums = np.stack([np.bincount(chunklet, weights=column) for column in class_log_density.T], axis=1)
+        labels: Ints = (np.log(class_weights) + sums).argmax(axis=1)[chunklet]
+        a, b = self._links.cannot.T
+        return None if np.any(labels[a] == labels[b]) else labels
 
     def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
         """Weights that maximise the expected log-likelihood, the normalisation of cannot-links included."""
@@ -126,6 +100,12 @@ class BoundPairwise(BoundCoupling):
         if len(previous) == 2:  # cannot-links say nothing of two class weights; leave them out before they cancel
             return normalise_class_weights(free_counts + expectation.must_counts, previous)
         return solve_class_weights(free_counts + expectation.class_counts, expectation.n_apart, previous)
+
+    def to_native(self) -> native.PairTable | None:
+        """The pairs; not where relations of other kinds are among them, or where reliability is learned."""
+        if self._tables or self.annotators:
+            return None
+        return self._pairs.to_native(*self._evidence)
 
     @property
     def annotators(self) -> tuple[Hashable, ...]:
@@ -166,7 +146,99 @@ class Pairwise(Coupling):
                     f"relations[{i}] has a table for {len(relation.table)} classes, but n_classes={n_classes}: "
                     "give a table with one row and one column for each class"
                 )
+        if not n_linked:
+            return BoundUncoupled()
         return BoundPairwise(links, n_linked, n_classes, self.learn_reliability)
+
+
+class _Pairs:
+    """Pairs of points, each of which shares a label or does not, as far as the evidence allows either."""
+
+    def __init__(self, pairs: Ints, log_same: Floats, log_apart: Floats, n_linked: int, n_classes: int) -> None:
+        self._maybe_same = log_same > -np.inf
+        self._maybe_apart = (log_apart > -np.inf) & (n_classes > 1)
+        self._pairs, self._n_linked = pairs, n_linked
+
+    def expect(
+        self, class_log_density: Floats, class_weights: Floats, log_same: Floats, log_apart: Floats
+    ) -> PairwiseExpectation:
+        """E-step, given the log-weight of "same class" and of "different classes" for each pair."""
+        if native.active():
+            return self._expect_natively(class_log_density, class_weights, log_same, log_apart)
+        log_weights = np.log(class_weights)  # (M,)
+        together_to_points, first_to_points, second_to_points = self._incidences
+
+        i, j = self._pairs[self._maybe_same].T
+        shared = log_weights + class_log_density[i] + class_log_density[j]  # (n_together, M)
+        together = log_sum_exp(shared)
+        shared = shares(shared)
+
+        a, b = self._pairs[self._maybe_apart].T
+        first = second = np.empty((0, len(class_weights)))
+        apart = np.empty(0)
+        if len(a):
+            log_joint = log_weights + class_log_density  # (n_linked, M)
+            others = leave_one_out(log_joint)
+            first = log_joint[a] + others[b]  # (n_apart, M): label of a, any other label of b
+            second = log_joint[b] + others[a]
+            apart = log_sum_exp(first)
+            first = shares(first)
+            second = shares(second)
+            apart = apart - log_probability_apart(log_weights)
+
+        hypotheses = np.full((len(self._pairs), 2), -np.inf)  # log of weight times likelihood, together and apart
+        hypotheses[self._maybe_same, 0] = log_same[self._maybe_same] + together
+        hypotheses[self._maybe_apart, 1] = log_apart[self._maybe_apart] + apart
+        log_likelihood = log_sum_exp(hypotheses)
+        posterior = shares(hypotheses)
+        shared *= posterior[self._maybe_same, :1]
+        first *= posterior[self._maybe_apart, 1:]
+        second *= posterior[self._maybe_apart, 1:]
+
+        must_counts = shared.sum(axis=0)
+        return PairwiseExpectation(
+            float(log_likelihood.sum()),
+            together_to_points @ shared + first_to_points @ first + second_to_points @ second,
+            must_counts + first.sum(axis=0) + second.sum(axis=0),
+            must_counts,
+            float(posterior[:, 1].sum()),
+            posterior[:, 0],
+        )
+
+    @cached_property
+    def _incidences(self) -> tuple[csr_array, csr_array, csr_array]:
+        """Responsibilities of pairs become those of points by sparse products."""
+        together, apart = self._pairs[self._maybe_same], self._pairs[self._maybe_apart]
+        return (
+            _incidence(together, self._n_linked),
+            _incidence(apart[:, :1], self._n_linked),
+            _incidence(apart[:, 1:], self._n_linked),
+        )
+
+    @cached_property
+    def _by_kind(self) -> tuple[Ints, Ints]:
+        """Order of the pairs by what they may be, so that the native core does not change its mind; and the pairs."""
+        order = np.argsort(self._maybe_same + 2 * self._maybe_apart, kind="stable")
+        return order, np.ascontiguousarray(self._pairs[order], dtype=np.int64)
+
+    def _expect_natively(
+        self, class_log_density: Floats, class_weights: Floats, log_same: Floats, log_apart: Floats
+    ) -> PairwiseExpectation:
+        table = self.to_native(log_same, log_apart)
+        log_likelihood, labels, must_counts, class_counts, n_apart, ordered = native.expect_pairs(
+            class_log_density, class_weights, table
+        )
+        same = np.empty_like(ordered)
+        same[self._by_kind[0]] = ordered
+        return PairwiseExpectation(log_likelihood, labels, class_counts, must_counts, n_apart, same)
+
+    def to_native(self, log_same: Floats, log_apart: Floats) -> native.PairTable:
+        """The evidence as weights, of which the larger one is one."""
+        order, pairs = self._by_kind
+        log_same = log_same[order]
+        log_apart = np.where(self._maybe_apart, log_apart, -np.inf)[order]
+        top = np.maximum(log_same, log_apart)
+        return native.PairTable(pairs, np.exp(log_same - top), np.exp(log_apart - top), float(top.sum()))
 
 
 class _Table:

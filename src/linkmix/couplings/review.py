@@ -28,6 +28,8 @@ def links_to_review(links: Links, class_log_density: Floats, class_weights: Floa
     structured ndarray of shape (n_links,)
         Fields ``a``, ``b``, ``kind`` ("must" or "cannot") and ``probability_wrong``.
     """
+    if not (links.n_must or links.n_cannot):
+        return np.empty(0, dtype=REVIEW)
     pairs = BoundPairwise(
         links.at_most(NOMINAL_CONFIDENCE), len(class_log_density), len(class_weights), learn_reliability=False
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from linkmix.arrays import Array, Floats, Ints
+from linkmix.native import Components
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,24 @@ class Density(ABC, Generic[Parameters, Sums]):
     @abstractmethod
     def statistics(self, parameters: Parameters, X: Array, weights: Floats) -> Sums:
         """Sums of the rows weighted by ``weights`` (n, C), taken with the current parameters as pivot."""
+
+    def mixture_sums(
+        self, parameters: Parameters, X: Array, log_weights: Floats, row_weights: Floats | None
+    ) -> tuple[float, Sums, Floats] | None:
+        """Log-likelihood, statistics and weight (C,) of rows from a mixture with ``log_weights`` (C,), in one pass.
+
+        No value of the rows is missing; ``row_weights`` (n,) say how often each of them counts. None where the density
+        has no such pass: the engine then goes by `log_density` and `statistics`.
+        """
+        return None
+
+    def to_native(self, parameters: Parameters) -> Components | None:
+        """The components as the native core knows them; None where it can not make both steps of EM by itself."""
+        return None
+
+    def from_native(self, components: Components) -> Parameters:
+        """The way back from `to_native`."""
+        raise NotImplementedError
 
     @abstractmethod
     def maximize(self, statistics: Sums, parameters: Parameters) -> Parameters:
@@ -132,6 +151,6 @@ def given_array(mapping: Mapping[str, Any], name: str, shape: tuple[int, ...]) -
         raise ValueError(f"init[{name!r}] is no array of numbers ({error}): give one of shape {shape}") from None
     if array.shape != shape:
         raise ValueError(f"init[{name!r}] has shape {array.shape}, expected {shape}: reshape it")
-    if not np.all(np.isfinite(array)):
+    if not np.isfinite(array).all():
         raise ValueError(f"init[{name!r}] holds a value that is not finite: replace it by a number")
     return array

@@ -7,7 +7,7 @@ form. A *whitener* ``W`` has the shape of its covariance and satisfies ``W W' = 
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from linkmix.arrays import Array, Floats, Ints
 from linkmix.errors import DegenerateCluster
@@ -124,8 +124,13 @@ def _whiten_matrix(covariance: Floats, which: str) -> Floats:
             f"the covariance of {which} is singular (smallest eigenvalue {smallest:.3g}): raise reg_covar, "
             "ask for fewer clusters, or drop columns that are constant or repeat each other"
         ) from None
-    inverse: Floats = solve_triangular(lower, np.eye(len(lower)), lower=True, check_finite=False)
-    return inverse.T
+    return _inverse(lower).T
+
+
+def _inverse(lower: Array) -> Floats:
+    """Inverse of a regular lower triangle."""
+    inverse: Floats = dtrtri(lower, lower=1)[0]
+    return inverse
 
 
 class _Matrix(CovarianceForm):
@@ -138,8 +143,8 @@ class _Matrix(CovarianceForm):
         return matrices
 
     def squared_distance(self, differences: Floats, whitener: Floats) -> Floats:
-        white = differences @ whitener
-        return np.asarray(np.einsum("ij,ij->i", white, white))
+        white = whitener.T @ differences.T  # (d, n): sums along the first axis are sums of long rows
+        return np.asarray(np.square(white, out=white).sum(axis=0))
 
     def half_log_precision(self, whiteners: Floats, n_features: int) -> Floats:
         return np.asarray(np.log(np.diagonal(whiteners, axis1=-2, axis2=-1)).sum(axis=-1))
@@ -177,9 +182,15 @@ class Full(_Matrix):
         return np.asarray(array[component])
 
     def whiten(self, covariances: Floats) -> Floats:
-        return np.stack(
-            [_whiten_matrix(matrix, f"cluster {c} (counted class by class)") for c, matrix in enumerate(covariances)]
-        )
+        try:
+            return np.stack([_inverse(lower).T for lower in np.linalg.cholesky(covariances)])
+        except np.linalg.LinAlgError:  # one by one, to tell which
+            return np.stack(
+                [
+                    _whiten_matrix(matrix, f"cluster {c} (counted class by class)")
+                    for c, matrix in enumerate(covariances)
+                ]
+            )
 
     def covariance(self, second: Floats, first: Floats, weight: Floats) -> Floats:
         shift = first / weight[:, None]
@@ -238,7 +249,7 @@ class _Variances(CovarianceForm):
 
     def squared_distance(self, differences: Floats, whitener: Floats) -> Floats:
         white = differences * whitener
-        return np.asarray(np.einsum("ij,ij->i", white, white))
+        return np.asarray(np.square(white, out=white).sum(axis=1))
 
     def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
         return np.asarray(np.maximum(covariances, 0.0) + reg_covar)

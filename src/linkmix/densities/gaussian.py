@@ -13,20 +13,24 @@ S0 is part of the parameters and stays as it is during a fit, so that EM climbs 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 
-from linkmix.arrays import Array, Floats, Ints
+from linkmix import native
+from linkmix.arrays import Array, Floats, Ints, has_gaps
 from linkmix.checks import check_number
 from linkmix.densities import missing
 from linkmix.densities.base import Density, Statistics, given_array
-from linkmix.densities.covariance import CovarianceForm, Full, Tied, per_covariance
+from linkmix.densities.covariance import CovarianceForm, Diagonal, Full, Spherical, Tied, per_covariance
 from linkmix.densities.missing import LOG_2_PI
 from linkmix.errors import DegenerateCluster
 
+NATIVE_FORMS = {Full, Tied, Diagonal, Spherical}
+"""The forms that the native core knows."""
 NO_SUPPORT = float(10 * np.finfo(np.float64).eps)
 """A component with less weight than this keeps its parameters: its mean would be a ratio of rounding errors."""
 
@@ -100,10 +104,13 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def log_density(self, parameters: GaussianParameters, X: Array) -> Floats:
         """Log-density of each row under each component, shape (n, C)."""
-        if missing.has_missing(X):
+        if has_gaps(X):
             return missing.log_density(self.form, parameters.means, parameters.whiteners, X)
+        if self._native(X):
+            return native.log_density(self.form.name, X, parameters.means, parameters.whiteners)
         n, d = X.shape
-        out = np.empty((len(parameters.means), n)).T  # sums over the few components then run along the rows
+        out = np.empty((n, len(parameters.means)), order="F")  # one component after the other: long rows are fast
+        X = np.asfortranarray(X)
         for c, mean in enumerate(parameters.means):
             out[:, c] = self.form.squared_distance(X - mean, self.form.of(parameters.whiteners, c))
         out += d * LOG_2_PI
@@ -113,16 +120,43 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def statistics(self, parameters: GaussianParameters, X: Array, weights: Floats) -> GaussianSums:
         """Weight, first and second moment about the current means; expected ones where values are missing."""
-        if missing.has_missing(X):
+        if has_gaps(X):
             moments = missing.moments(self.form, parameters.means, parameters.whiteners, X, weights)
             return GaussianSums(weights.sum(axis=0), *moments)
+        if self._native(X):
+            return GaussianSums(*native.moments(self.form.name, X, parameters.means, weights))
         first = np.empty_like(parameters.means)
         seconds = []
+        X = np.asfortranarray(X)
         for c, mean in enumerate(parameters.means):
             differences = X - mean
             first[c] = weights[:, c] @ differences
             seconds.append(self.form.moment(differences, weights[:, c]))
         return GaussianSums(weights.sum(axis=0), first, np.stack(seconds))
+
+    def mixture_sums(
+        self, parameters: GaussianParameters, X: Array, log_weights: Floats, row_weights: Floats | None
+    ) -> tuple[float, GaussianSums, Floats] | None:
+        """Log-likelihood, statistics and weight in one pass, by the native core."""
+        # A subclass may have a log-density or statistics of its own.
+        if not (type(self) is Gaussian and self._native(X)):
+            return None
+        log_likelihood, *sums = native.mixture_sums(
+            self.form.name, X, parameters.means, parameters.whiteners, log_weights, row_weights
+        )
+        return log_likelihood, GaussianSums(*sums), sums[0]
+
+    def to_native(self, parameters: GaussianParameters) -> native.Components | None:
+        """Components as they stand; none of a subclass, nor with a prior."""
+        if type(self) is not Gaussian or type(self.form) not in NATIVE_FORMS or self._prior_weight:
+            return None
+        return native.Components(
+            self.form.name, parameters.means, parameters.covariances, parameters.whiteners, float(self.reg_covar)
+        )
+
+    def from_native(self, components: native.Components) -> GaussianParameters:
+        """Parameters as they stand."""
+        return GaussianParameters(components.means, components.covariances, components.whiteners)
 
     def maximize(self, statistics: GaussianSums, parameters: GaussianParameters) -> GaussianParameters:
         """Weighted means and covariances, ``reg_covar`` added to the diagonal (paper, eq. mu and cov)."""
@@ -174,14 +208,14 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
         A missing value counts with the mean of its group and the variance that the groups have in common.
         """
-        if missing.has_missing(X):
+        if has_gaps(X):
             means, variances = missing.observed_moments(X, weights)
             moments = missing.independent_moments(self.form, means, np.broadcast_to(variances, means.shape), X, weights)
             sums = GaussianSums(weights.sum(axis=0), *moments)
         else:
-            centre = X.mean(axis=0)
-            total = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
-            means = centre + weights.T @ (X - centre) / total[:, None]
+            centre = np.broadcast_to(X.mean(axis=0, dtype=np.float64), (weights.shape[1], X.shape[1]))
+            sums = self.statistics(GaussianParameters(centre, np.empty(0), np.empty(0)), X, weights)
+            means = centre + sums.first / np.maximum(sums.weight, np.finfo(np.float64).tiny)[:, None]
             sums = self.statistics(GaussianParameters(means, np.empty(0), np.empty(0)), X, weights)
         scatter = self._scatter(sums)
         own = self.form.support(sums.weight) > X.shape[1]  # fewer points than that have a singular covariance
@@ -195,11 +229,11 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> GaussianParameters:
         """Means and covariances of a user, and ``pooled_covariance``, which is their mean if it is not given."""
-        n_components = int(np.prod(shape))
+        n_components = prod(shape)
         means = given_array(mapping, "means", (*shape, n_features)).reshape(n_components, n_features)
         covariances = given_array(mapping, "covariances", self.form.shape(shape, n_features))
         covariances = covariances.reshape(self.form.shape((n_components,), n_features))
-        if isinstance(self.form, (Full, Tied)) and not np.allclose(covariances, covariances.swapaxes(-1, -2)):
+        if isinstance(self.form, (Full, Tied)) and not _symmetric(covariances):
             raise ValueError("init['covariances'] must be symmetric: use (C + C.T) / 2")
         try:
             parameters = self._with(means, covariances)
@@ -240,6 +274,10 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         """Free parameters of means and covariances."""
         return n_components * n_features + self.form.n_parameters(n_components, n_features)
 
+    def _native(self, X: Array) -> bool:
+        """Whether the native core serves: it knows the four forms and nothing of missing values."""
+        return type(self.form) in NATIVE_FORMS and native.serves(X)
+
     def _with(self, means: Floats, covariances: Floats, pooled: Floats | None = None) -> GaussianParameters:
         return GaussianParameters(means, covariances, self.form.whiten(covariances), pooled)
 
@@ -267,3 +305,9 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         if pooled is None:
             raise ValueError(f"the parameters have no pooled covariance, which {self!r} needs: make them by its start")
         return pooled
+
+
+def _symmetric(matrices: Floats) -> bool:
+    """Whether matrices (..., d, d) equal their transposes, but for rounding."""
+    size = np.abs(matrices)
+    return bool(np.all(np.abs(matrices - matrices.swapaxes(-1, -2)) <= 1e-8 + 1e-5 * size))

@@ -30,11 +30,6 @@ MANY_ROWS = 8
 """With more rows to a pattern than this, one product per pattern beats a copy of its matrix for each row."""
 
 
-def has_missing(X: Array) -> bool:
-    """Whether any value is NaN."""
-    return bool(np.isnan(X).any())
-
-
 def log_density(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array) -> Floats:
     """Log-density of the observed columns of each row under each component, shape (n, C)."""
     (n, d), observed = X.shape, ~np.isnan(X)

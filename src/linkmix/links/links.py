@@ -157,8 +157,15 @@ class Links:
         return len(self.cannot)
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing is said of any row."""
+        return not (len(self.must) or len(self.cannot) or self.relations)
+
+    @property
     def points(self) -> Ints:
         """The rows in any link, sorted, each once."""
+        if self.empty:
+            return np.empty(0, dtype=np.int64)
         return np.unique(np.concatenate([self.must, self.cannot, *(other.pairs for other in self.relations)]))
 
     @property

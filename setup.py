@@ -1,0 +1,16 @@
+"""The native core. Where it can not be built, linkmix installs without it and computes with NumPy."""
+
+from setuptools import Extension, setup
+
+setup(
+    ext_modules=[
+        Extension(
+            "linkmix.native._core",
+            sources=["src/linkmix/native/core.c"],
+            depends=["src/linkmix/native/kernels.h"],
+            # Not -ffast-math: the exponential needs additions to be made in the order in which they stand.
+            extra_compile_args=["-O3", "-ffp-contract=fast"],
+            optional=True,
+        )
+    ]
+)

@@ -1,0 +1,685 @@
+/* The kernels, written once and compiled for each instruction set.
+ *
+ * Whoever includes this defines
+ *   W         doubles in one vector,
+ *   FN(name)  the name of a function for this instruction set,
+ *   TARGET    the attribute that makes the compiler use it.
+ *
+ * Rows are read in blocks of at most BLOCK and laid out in panels of PANEL = 3 W rows, column after column, so that one
+ * vector holds one column of W rows:  panels[(p * d + j) * PANEL + lane].  A tile of 4 columns times 3 vectors of rows
+ * fills the sixteen registers of AVX2.
+ */
+
+#define PANEL (3 * W)
+#define PAIR (2 * PANEL) /* rows that the second moments take at once */
+#define INLINE static inline __attribute__((always_inline)) TARGET
+
+typedef double FN(vec) __attribute__((vector_size(8 * W), aligned(8), may_alias));
+typedef long long FN(ivec) __attribute__((vector_size(8 * W), aligned(8), may_alias));
+#define vec FN(vec)
+#define ivec FN(ivec)
+#define LOAD(p) (*(const vec *)(p))
+#define STORE(p, v) (*(vec *)(p) = (v))
+#define CHOOSE(mask, a, b) ((vec)(((mask) & (ivec)(a)) | (~(mask) & (ivec)(b))))
+#if W == 4
+#define MAXIMUM(a, b) ((vec)_mm256_max_pd((__m256d)(a), (__m256d)(b)))
+#elif W == 8
+#define MAXIMUM(a, b) ((vec)_mm512_max_pd((__m512d)(a), (__m512d)(b)))
+#else
+#define MAXIMUM(a, b) CHOOSE((ivec)((a) > (b)), a, b)
+#endif
+
+INLINE vec FN(all)(double x)
+{
+#if W == 2
+    return (vec){x, x};
+#elif W == 4
+    return (vec){x, x, x, x};
+#else
+    return (vec){x, x, x, x, x, x, x, x};
+#endif
+}
+
+/* The lanes in their order: the sum does not depend on how a compiler would shuffle them. */
+INLINE double FN(sum)(vec v)
+{
+    double s = 0.0;
+    for (int i = 0; i < W; i++)
+        s += v[i];
+    return s;
+}
+
+/* exp(x) for x <= 0, to one unit in the last place; zero under -708, where the result would not be a normal number.
+ * Never compile this with -ffast-math: (t - shift) must not become t. */
+INLINE vec FN(exp)(vec x)
+{
+    const vec shift = FN(all)(0x1.8p52), lowest = FN(all)(-708.0);
+    ivec tiny = (ivec)(x < lowest);
+    vec clipped = MAXIMUM(x, lowest);
+    vec t = clipped * 0x1.71547652b82fep0 + shift; /* the low bits of t are n = round(x / log 2) */
+    vec n = t - shift;
+    vec r = clipped - n * 0x1.62e42fefa0000p-1;
+    r = r - n * 0x1.cf79abc9e3b3ap-40;
+    vec r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
+    vec p01 = r + 1.0;
+    vec p23 = r * (1.0 / 6) + 0.5;
+    vec p45 = r * (1.0 / 120) + 1.0 / 24;
+    vec p67 = r * (1.0 / 5040) + 1.0 / 720;
+    vec p89 = r * (1.0 / 362880) + 1.0 / 40320;
+    vec pab = r * (1.0 / 39916800) + 1.0 / 3628800;
+    vec pcd = r * (1.0 / 6227020800.0) + 1.0 / 479001600;
+    vec p03 = p23 * r2 + p01, p47 = p67 * r2 + p45, p8b = pab * r2 + p89;
+    vec p07 = p47 * r4 + p03, p8d = pcd * r4 + p8b;
+    vec p = p8d * r8 + p07;
+    vec scaled = (vec)((ivec)p + ((ivec)t << 52));
+    return (vec)(~tiny & (ivec)scaled);
+}
+
+/* ---- rows into panels ---------------------------------------------------------------------------------------- */
+
+/* A block is filled up to `padded` rows with copies of its first row. */
+static TARGET void FN(load)(const Rows *x, Long first, Long n, Long padded, double *panels)
+{
+    const Long d = x->d;
+    for (Long start = 0; start < padded; start += PANEL)
+        for (Long j = 0; j < d; j++) {
+            double *out = panels + start * d + j * PANEL;
+            const char *column = x->data + j * x->column_stride + first * x->row_stride;
+            if (start + PANEL <= n && !x->single) {
+                const char *at = column + start * x->row_stride;
+                for (int b = 0; b < PANEL; b++)
+                    out[b] = *(const double *)(at + b * x->row_stride);
+                continue;
+            }
+            for (int b = 0; b < PANEL; b++) {
+                const char *at = column + (start + b < n ? start + b : 0) * x->row_stride;
+                out[b] = x->single ? (double)*(const float *)at : *(const double *)at;
+            }
+        }
+}
+
+/* ---- log-densities ------------------------------------------------------------------------------------------- */
+
+/* Adds to `distance` the squares of I columns of the whitened rows; what is left of these columns is a triangle. */
+INLINE void FN(tile)(const int I, const double *coefficients, const double *rows, Long before, vec distance[3])
+{
+    vec y[4][3];
+    for (int i = 0; i < I; i++)
+        for (int v = 0; v < 3; v++)
+            y[i][v] = FN(all)(0.0);
+    for (Long j = 0; j < before; j++) {
+        vec x0 = LOAD(rows + j * PANEL), x1 = LOAD(rows + j * PANEL + W), x2 = LOAD(rows + j * PANEL + 2 * W);
+#pragma GCC unroll 4
+        for (int i = 0; i < I; i++) {
+            vec a = FN(all)(coefficients[i]);
+            y[i][0] += a * x0;
+            y[i][1] += a * x1;
+            y[i][2] += a * x2;
+        }
+        coefficients += I;
+    }
+    rows += before * PANEL;
+#pragma GCC unroll 4
+    for (int j = 0; j < I; j++) {
+        vec x0 = LOAD(rows + j * PANEL), x1 = LOAD(rows + j * PANEL + W), x2 = LOAD(rows + j * PANEL + 2 * W);
+#pragma GCC unroll 4
+        for (int i = j; i < I; i++) {
+            vec a = FN(all)(coefficients[j * I + i]);
+            y[i][0] += a * x0;
+            y[i][1] += a * x1;
+            y[i][2] += a * x2;
+        }
+    }
+    for (int i = 0; i < I; i++)
+        for (int v = 0; v < 3; v++)
+            distance[v] += y[i][v] * y[i][v];
+}
+
+/* The same where there are no more than four columns: the differences never leave the registers. */
+INLINE void FN(few_columns)(const int d, const double *mean, const double *coefficients, const double *panel,
+                            vec distance[3])
+{
+#pragma GCC unroll 3
+    for (int v = 0; v < 3; v++) {
+        vec x[4];
+#pragma GCC unroll 4
+        for (int j = 0; j < d; j++)
+            x[j] = LOAD(panel + j * PANEL + v * W) - mean[j];
+#pragma GCC unroll 4
+        for (int i = 0; i < d; i++) {
+            vec y = x[0] * coefficients[i];
+#pragma GCC unroll 4
+            for (int j = 1; j <= i; j++)
+                y += x[j] * coefficients[j * d + i];
+            distance[v] += y * y;
+        }
+    }
+}
+
+static TARGET void FN(log_joint)(const Gauss *g, const double *panels, Long padded, double *joint, double *differences)
+{
+    const Long d = g->d;
+    for (Long c = 0; c < g->n_components; c++) {
+        const double *mean = g->means + c * d;
+        const vec offset = FN(all)(g->offsets[c]);
+        for (Long start = 0; start < padded; start += PANEL) {
+            const double *panel = panels + start * d;
+            vec distance[3] = {FN(all)(0.0), FN(all)(0.0), FN(all)(0.0)};
+            if (g->form == FULL) {
+                const double *coefficients = g->packed + c * g->packed_size;
+                if (d == 1)
+                    FN(few_columns)(1, mean, coefficients, panel, distance);
+                else if (d == 2)
+                    FN(few_columns)(2, mean, coefficients, panel, distance);
+                else if (d == 3)
+                    FN(few_columns)(3, mean, coefficients, panel, distance);
+                else if (d == 4)
+                    FN(few_columns)(4, mean, coefficients, panel, distance);
+                else {
+                    for (Long j = 0; j < d; j++)
+                        for (int v = 0; v < 3; v++)
+                            STORE(differences + j * PANEL + v * W, LOAD(panel + j * PANEL + v * W) - mean[j]);
+                    Long i = 0;
+                    for (; i + 4 <= d; i += 4) {
+                        FN(tile)(4, coefficients, differences, i, distance);
+                        coefficients += 4 * (i + 4);
+                    }
+                    if (d - i == 3)
+                        FN(tile)(3, coefficients, differences, i, distance);
+                    else if (d - i == 2)
+                        FN(tile)(2, coefficients, differences, i, distance);
+                    else if (d - i == 1)
+                        FN(tile)(1, coefficients, differences, i, distance);
+                }
+            } else {
+                const double *whitener = g->whiteners + (g->form == DIAGONAL ? c * d : c);
+                for (Long j = 0; j < d; j++) {
+                    double scale = whitener[g->form == DIAGONAL ? j : 0];
+                    for (int v = 0; v < 3; v++) {
+                        vec y = (LOAD(panel + j * PANEL + v * W) - mean[j]) * scale;
+                        distance[v] += y * y;
+                    }
+                }
+            }
+            for (int v = 0; v < 3; v++)
+                STORE(joint + c * BLOCK + start + v * W, offset - 0.5 * distance[v]);
+        }
+    }
+}
+
+/* ---- responsibilities ---------------------------------------------------------------------------------------- */
+
+/* Turns log-densities into responsibilities and returns the log-likelihood of n rows. Rows n to padded get none. */
+static TARGET double FN(softmax)(Long n_components, Long n, Long padded, const double *row_weights, double *joint,
+                                 double *tops)
+{
+    /* The sums lie between 1 and the number of components: so many of them can be multiplied before a logarithm. */
+    const int most = (int)(900.0 / (1.0 + log2((double)n_components)));
+    double log_likelihood = 0.0;
+    double *sums = tops + BLOCK;
+    for (Long b = 0; b < padded; b += W) {
+        vec top = LOAD(joint + b);
+        for (Long c = 1; c < n_components; c++) {
+            vec v = LOAD(joint + c * BLOCK + b);
+            top = MAXIMUM(v, top);
+        }
+        top = CHOOSE((ivec)(top > FN(all)(-INFINITY)), top, FN(all)(0.0));
+        vec sum = FN(all)(0.0);
+        for (Long c = 0; c < n_components; c++) {
+            vec e = FN(exp)(LOAD(joint + c * BLOCK + b) - top);
+            STORE(joint + c * BLOCK + b, e);
+            sum += e;
+        }
+        vec inverse = 1.0 / CHOOSE((ivec)(sum > FN(all)(0.0)), sum, FN(all)(1.0));
+        for (Long c = 0; c < n_components; c++)
+            STORE(joint + c * BLOCK + b, LOAD(joint + c * BLOCK + b) * inverse);
+        STORE(tops + b, top);
+        STORE(sums + b, sum);
+    }
+    for (Long b = n; b < padded; b++) {
+        tops[b] = 0.0;
+        sums[b] = 1.0;
+        for (Long c = 0; c < n_components; c++)
+            joint[c * BLOCK + b] = 0.0;
+    }
+    if (row_weights) {
+        for (Long b = 0; b < n; b++) {
+            log_likelihood += row_weights[b] * (tops[b] + log(sums[b]));
+            for (Long c = 0; c < n_components; c++)
+                joint[c * BLOCK + b] *= row_weights[b];
+        }
+        return log_likelihood;
+    }
+    vec total = FN(all)(0.0);
+    for (Long b = 0; b < padded;) {
+        vec product = FN(all)(1.0);
+        for (int k = 0; k < most && b < padded; k++, b += W) {
+            product *= LOAD(sums + b);
+            total += LOAD(tops + b);
+        }
+        for (int i = 0; i < W; i++)
+            log_likelihood += log(product[i]);
+    }
+    return log_likelihood + FN(sum)(total);
+}
+
+/* ---- moments ------------------------------------------------------------------------------------------------- */
+
+/* Up to four columns: all sums of a block stay in registers. */
+INLINE void FN(few_moments)(const int d, const double *mean, const double *panels, const double *shares, Long padded,
+                            vec *acc)
+{
+    vec weight = FN(all)(0.0), first[4], second[10];
+    for (int j = 0; j < d; j++)
+        first[j] = FN(all)(0.0);
+    for (int j = 0; j < d * (d + 1) / 2; j++)
+        second[j] = FN(all)(0.0);
+    for (Long start = 0; start < padded; start += PANEL) {
+        const double *panel = panels + start * d;
+#pragma GCC unroll 3
+        for (int v = 0; v < 3; v++) {
+            vec share = LOAD(shares + start + v * W), x[4];
+            weight += share;
+#pragma GCC unroll 4
+            for (int i = 0; i < d; i++) {
+                x[i] = LOAD(panel + i * PANEL + v * W) - mean[i];
+                vec weighted = share * x[i];
+                first[i] += weighted;
+#pragma GCC unroll 4
+                for (int j = 0; j <= i; j++)
+                    second[i * (i + 1) / 2 + j] += weighted * x[j];
+            }
+        }
+    }
+    acc[0] += weight;
+    for (int j = 0; j < d; j++)
+        acc[1 + j] += first[j];
+    for (int j = 0; j < d * (d + 1) / 2; j++)
+        acc[1 + d + j] += second[j];
+}
+
+/* Adds six vectors of rows, given as differences and weighted differences, to the vectors of all moments. */
+static TARGET void FN(add_pair)(Long d, const double *x, const double *weighted, vec *first, vec *second)
+{
+    for (Long i = 0; i < d; i++) {
+        const double *row = weighted + i * PAIR;
+        vec w0 = LOAD(row), w1 = LOAD(row + W), w2 = LOAD(row + 2 * W);
+        vec w3 = LOAD(row + 3 * W), w4 = LOAD(row + 4 * W), w5 = LOAD(row + 5 * W);
+        first[i] += (w0 + w1) + (w2 + w3) + (w4 + w5);
+        for (Long j = 0; j <= i; j++) {
+            const double *other = x + j * PAIR;
+            vec s = *second + w0 * LOAD(other);
+            vec t = w3 * LOAD(other + 3 * W);
+            s += w1 * LOAD(other + W);
+            t += w4 * LOAD(other + 4 * W);
+            s += w2 * LOAD(other + 2 * W);
+            t += w5 * LOAD(other + 5 * W);
+            *second++ = s + t;
+        }
+    }
+}
+
+/* Five to NARROW columns: vectors over rows. Rows without a share are left out, where that pays for collecting others. */
+static TARGET void FN(narrow_moments)(Long d, const double *mean, const double *panels, const double *shares,
+                                      Long padded, double *buffer, vec *acc)
+{
+    double *x = buffer, *weighted = buffer + d * PAIR, *share = buffer + 2 * d * PAIR;
+    Long active[BLOCK], n_active = 0;
+    vec weight = FN(all)(0.0);
+    for (Long b = 0; b < padded; b += W)
+        weight += LOAD(shares + b);
+    acc[0] += weight;
+    for (Long b = 0; b < padded; b++) {
+        active[n_active] = b;
+        n_active += shares[b] > NEGLIGIBLE;
+    }
+    if (n_active * 10 < padded * 3) {
+        for (Long start = 0; start < n_active; start += PAIR) {
+            Long n = n_active - start < PAIR ? n_active - start : PAIR;
+            Long place[PAIR];
+            for (Long k = 0; k < PAIR; k++) {
+                Long b = active[start + (k < n ? k : 0)];
+                place[k] = b / PANEL * PANEL * d + b % PANEL;
+                share[k] = k < n ? shares[b] : 0.0;
+            }
+            for (Long j = 0; j < d; j++) {
+                for (int k = 0; k < PAIR; k++)
+                    x[j * PAIR + k] = panels[place[k] + j * PANEL];
+                for (int v = 0; v < PAIR; v += W) {
+                    vec difference = LOAD(x + j * PAIR + v) - mean[j];
+                    STORE(x + j * PAIR + v, difference);
+                    STORE(weighted + j * PAIR + v, difference * LOAD(share + v));
+                }
+            }
+            FN(add_pair)(d, x, weighted, acc + 1, acc + 1 + d);
+        }
+        return;
+    }
+    for (Long start = 0; start < padded; start += PAIR) {
+        for (Long j = 0; j < d; j++)
+            for (int half = 0; half < 2; half++)
+                for (int v = 0; v < PANEL; v += W) {
+                    Long at = j * PAIR + half * PANEL + v, row = start + half * PANEL;
+                    vec difference = LOAD(panels + row * d + j * PANEL + v) - mean[j];
+                    STORE(x + at, difference);
+                    STORE(weighted + at, difference * LOAD(shares + row + v));
+                }
+        FN(add_pair)(d, x, weighted, acc + 1, acc + 1 + d);
+    }
+}
+
+/* A tile of I rows times V vectors of columns of the second moment. */
+INLINE void FN(outer)(const int I, const int V, Long n, Long stride, const double *x, const double *weighted, Long i,
+                      Long j, double *second)
+{
+    vec s[4][3];
+    for (int a = 0; a < I; a++)
+        for (int v = 0; v < V; v++)
+            s[a][v] = LOAD(second + (i + a) * stride + j + v * W);
+    for (Long k = 0; k < n; k++) {
+        const double *row = x + k * stride + j, *factor = weighted + k * stride + i;
+        vec x0 = LOAD(row), x1 = V > 1 ? LOAD(row + W) : x0, x2 = V > 2 ? LOAD(row + 2 * W) : x0;
+#pragma GCC unroll 4
+        for (int a = 0; a < I; a++) {
+            vec f = FN(all)(factor[a]);
+            s[a][0] += f * x0;
+            if (V > 1)
+                s[a][1] += f * x1;
+            if (V > 2)
+                s[a][2] += f * x2;
+        }
+    }
+    for (int a = 0; a < I; a++)
+        for (int v = 0; v < V; v++)
+            STORE(second + (i + a) * stride + j + v * W, s[a][v]);
+}
+
+/* More columns than that: vectors over columns, rows with a share collected one after the other. */
+static TARGET void FN(wide_moments)(const Rows *rows, Long first_row, Long n, const double *mean, const double *shares,
+                                    double *buffer, double *weight, double *first, double *second)
+{
+    const Long d = rows->d, stride = wide_stride(d);
+    double *x = buffer, *weighted = buffer + COLLECT * stride;
+    Long k = 0;
+    for (Long b = 0; b <= n; b++) {
+        if (b < n) {
+            double share = shares[b];
+            *weight += share;
+            if (!(share > NEGLIGIBLE))
+                continue;
+            const char *at = rows->data + (first_row + b) * rows->row_stride;
+            double *to = x + k * stride, *weighted_to = weighted + k * stride;
+            for (Long j = 0; j < d; j++)
+                to[j] = rows->single ? (double)*(const float *)(at + j * rows->column_stride)
+                                     : *(const double *)(at + j * rows->column_stride);
+            for (Long j = 0; j < d; j++) {
+                to[j] -= mean[j];
+                weighted_to[j] = share * to[j];
+                first[j] += weighted_to[j];
+            }
+            for (Long j = d; j < stride; j++)
+                to[j] = weighted_to[j] = 0.0;
+            k++;
+        }
+        if (k < COLLECT && b < n)
+            continue;
+        for (Long i = 0; i < stride; i += 4) { /* columns j >= i, from a whole vector on */
+            Long j = i / W * W;
+            for (; j + 3 * W <= stride; j += 3 * W)
+                FN(outer)(4, 3, k, stride, x, weighted, i, j, second);
+            if (j + 2 * W <= stride)
+                FN(outer)(4, 2, k, stride, x, weighted, i, j, second);
+            else if (j + W <= stride)
+                FN(outer)(4, 1, k, stride, x, weighted, i, j, second);
+        }
+        k = 0;
+    }
+}
+
+/* Independent columns. */
+static TARGET void FN(column_moments)(Long d, const double *mean, const double *panels, const double *shares,
+                                      Long padded, vec *acc)
+{
+    for (Long start = 0; start < padded; start += PANEL) {
+        const double *panel = panels + start * d;
+        vec w0 = LOAD(shares + start), w1 = LOAD(shares + start + W), w2 = LOAD(shares + start + 2 * W);
+        acc[0] += w0 + w1 + w2;
+        for (Long j = 0; j < d; j++) {
+            vec x0 = LOAD(panel + j * PANEL) - mean[j], x1 = LOAD(panel + j * PANEL + W) - mean[j];
+            vec x2 = LOAD(panel + j * PANEL + 2 * W) - mean[j];
+            vec y0 = w0 * x0, y1 = w1 * x1, y2 = w2 * x2;
+            acc[1 + j] += y0 + y1 + y2;
+            acc[1 + d + j] += y0 * x0 + y1 * x1 + y2 * x2;
+        }
+    }
+}
+
+static TARGET void FN(moments)(const Gauss *g, const Rows *x, Long first_row, Long n, Long padded, const double *panels,
+                               const double *shares, double *buffer, double *acc)
+{
+    const Long d = g->d;
+    for (Long c = 0; c < g->n_components; c++) {
+        const double *mean = g->means + c * d, *share = shares + c * BLOCK;
+        double *sums = acc + c * accumulators(g, W);
+        vec *vectors = (vec *)sums;
+        if (g->form != FULL)
+            FN(column_moments)(d, mean, panels, share, padded, vectors);
+        else if (d == 1)
+            FN(few_moments)(1, mean, panels, share, padded, vectors);
+        else if (d == 2)
+            FN(few_moments)(2, mean, panels, share, padded, vectors);
+        else if (d == 3)
+            FN(few_moments)(3, mean, panels, share, padded, vectors);
+        else if (d == 4)
+            FN(few_moments)(4, mean, panels, share, padded, vectors);
+        else if (d <= NARROW)
+            FN(narrow_moments)(d, mean, panels, share, padded, buffer, vectors);
+        else
+            FN(wide_moments)(x, first_row, n, mean, share, buffer, sums, sums + 1, sums + 1 + d);
+    }
+}
+
+/* Sums of the lanes, in the layout that Python knows: weight (C,), first (C, d), second (C, d, d), (C, d) or (C,). */
+static TARGET void FN(finish)(const Gauss *g, const double *acc, double *weight, double *first, double *second)
+{
+    const Long d = g->d;
+    for (Long c = 0; c < g->n_components; c++) {
+        const double *sums = acc + c * accumulators(g, W);
+        const vec *vectors = (const vec *)sums;
+        if (g->form == FULL && d > NARROW) {
+            const Long stride = wide_stride(d);
+            weight[c] = sums[0];
+            for (Long i = 0; i < d; i++) {
+                first[c * d + i] = sums[1 + i];
+                for (Long j = i; j < d; j++)
+                    second[(c * d + i) * d + j] = second[(c * d + j) * d + i] = sums[1 + d + i * stride + j];
+            }
+            continue;
+        }
+        weight[c] = FN(sum)(vectors[0]);
+        for (Long j = 0; j < d; j++)
+            first[c * d + j] = FN(sum)(vectors[1 + j]);
+        vectors += 1 + d;
+        if (g->form == FULL)
+            for (Long i = 0; i < d; i++)
+                for (Long j = 0; j <= i; j++)
+                    second[(c * d + i) * d + j] = second[(c * d + j) * d + i] = FN(sum)(*vectors++);
+        else if (g->form == DIAGONAL)
+            for (Long j = 0; j < d; j++)
+                second[c * d + j] = FN(sum)(vectors[j]);
+        else {
+            double total = 0.0;
+            for (Long j = 0; j < d; j++)
+                total += FN(sum)(vectors[j]);
+            second[c] = total / (double)d;
+        }
+    }
+}
+
+/* ---- passes over rows ---------------------------------------------------------------------------------------- */
+
+/* One pass over rows first <= row < stop:
+ *   JOINT     log-densities plus offsets go to `table` (n, C),
+ *   WEIGHTED  shares come from `table`, their sums go out,
+ *   FUSED     shares are those of the mixture, their sums and the log-likelihood go out. */
+static TARGET double FN(pass)(int what, const Gauss *g, const Rows *x, const double *row_weights, Long first, Long stop,
+                              double *table, double *weight, double *first_moment, double *second, double *scratch)
+{
+    const Long d = g->d, n_components = g->n_components;
+    double *panels = scratch, *joint = panels + BLOCK * d, *tops = joint + BLOCK * n_components;
+    double *buffer = tops + 2 * BLOCK, *acc = buffer + buffer_size(d);
+    double log_likelihood = 0.0;
+    if (what != JOINT)
+        memset(acc, 0, sizeof(double) * (size_t)(n_components * accumulators(g, W)));
+    for (Long row = first; row < stop; row += BLOCK) {
+        const Long n = stop - row < BLOCK ? stop - row : BLOCK, padded = (n + PAIR - 1) / PAIR * PAIR;
+        FN(load)(x, row, n, padded, panels);
+        if (what == WEIGHTED) {
+            for (Long c = 0; c < n_components; c++)
+                for (Long b = 0; b < padded; b++)
+                    joint[c * BLOCK + b] = b < n ? table[(row + b) * n_components + c] : 0.0;
+        } else
+            FN(log_joint)(g, panels, padded, joint, buffer);
+        if (what == JOINT) {
+            for (Long b = 0; b < n; b++)
+                for (Long c = 0; c < n_components; c++)
+                    table[(row + b) * n_components + c] = joint[c * BLOCK + b];
+            continue;
+        }
+        if (what == FUSED)
+            log_likelihood +=
+                FN(softmax)(n_components, n, padded, row_weights ? row_weights + row : NULL, joint, tops);
+        FN(moments)(g, x, row, n, padded, panels, joint, buffer, acc);
+    }
+    if (what != JOINT)
+        FN(finish)(g, acc, weight, first_moment, second);
+    return log_likelihood;
+}
+
+/* ---- pairs of linked points ---------------------------------------------------------------------------------- */
+
+/* Posteriors of single points (n, stride), their complements, and the logarithms of the sums they were divided by.
+ * The complement of the largest entry is the sum of the others: 1 - P would cancel. */
+static TARGET void FN(posteriors)(const Pairs *q, double *posterior, double *complement, double *log_sums)
+{
+    const Long M = q->n_classes, stride = q->stride;
+    for (Long i = 0; i < q->n_points; i++) {
+        const double *density = q->log_density + i * M;
+        double *p = posterior + i * stride, *rest = complement + i * stride;
+        double top = -INFINITY, sum = 0.0, others = 0.0;
+        Long largest = 0;
+        for (Long m = 0; m < M; m++) {
+            p[m] = density[m] + q->log_weights[m];
+            if (p[m] > top) {
+                top = p[m];
+                largest = m;
+            }
+        }
+        if (!(top > -INFINITY))
+            top = 0.0;
+        for (Long m = 0; m < M; m++)
+            p[m] -= top;
+        for (Long m = M; m < stride; m++)
+            p[m] = -INFINITY;
+        for (Long m = 0; m < stride; m += W)
+            STORE(p + m, FN(exp)(LOAD(p + m)));
+        for (Long m = 0; m < M; m++)
+            sum += p[m];
+        log_sums[i] = log(sum) + top;
+        const double inverse = sum > 0.0 ? 1.0 / sum : 0.0;
+        for (Long m = 0; m < M; m++) {
+            p[m] *= inverse;
+            rest[m] = 1.0 - p[m];
+            if (m != largest)
+                others += p[m];
+        }
+        for (Long m = M; m < stride; m++)
+            rest[m] = 0.0;
+        rest[largest] = others;
+    }
+}
+
+/* Pairs first <= k < stop: adds to `points` (n, stride), `together` and `apart` (stride), writes `same`, and returns
+ * the log-likelihood. The number of pairs that are apart is added to *n_apart. */
+static TARGET double FN(pairs)(const Pairs *q, Long first, Long stop, const double *posterior, const double *complement,
+                               const double *log_sums, double *points, double *together, double *apart, double *same,
+                               double *n_apart, double *scratch)
+{
+    const Long stride = q->stride;
+    double log_likelihood = 0.0, mantissa = 1.0, some = 0.0;
+    long long exponent = 0;
+    for (Long k = first; k < stop; k++) {
+        const Long i = q->pairs[2 * k], j = q->pairs[2 * k + 1];
+        const double *pi = posterior + i * stride, *pj = posterior + j * stride;
+        const double *qi = complement + i * stride, *qj = complement + j * stride;
+        const double if_same = q->if_same[k], if_apart = q->if_apart[k] * q->inverse_apart;
+        double *to_i = points + i * stride, *to_j = points + j * stride;
+        double sum_same = 0.0, sum_apart = 0.0;
+        if (if_same > 0.0) {
+            vec sum = FN(all)(0.0);
+            for (Long m = 0; m < stride; m += W)
+                sum += LOAD(pi + m) * LOAD(pj + m) * LOAD(q->inverse_weights + m);
+            sum_same = if_same * FN(sum)(sum);
+        }
+        if (if_apart > 0.0) {
+            vec sum = FN(all)(0.0);
+            for (Long m = 0; m < stride; m += W)
+                sum += LOAD(pi + m) * LOAD(qj + m);
+            sum_apart = if_apart * FN(sum)(sum);
+        }
+        const double total = sum_same + sum_apart;
+        if (!(total > 1e-280)) { /* too close to what can not be represented: by logarithms */
+            some += pair_by_logarithms(q, k, to_i, to_j, together, apart, same + k, n_apart, scratch);
+            continue;
+        }
+        const double inverse = 1.0 / total;
+        same[k] = sum_same * inverse;
+        *n_apart += sum_apart * inverse;
+        if (if_same > 0.0) {
+            const vec factor = FN(all)(if_same * inverse);
+            for (Long m = 0; m < stride; m += W) {
+                vec both = LOAD(pi + m) * LOAD(pj + m) * LOAD(q->inverse_weights + m) * factor;
+                STORE(to_i + m, LOAD(to_i + m) + both);
+                STORE(to_j + m, LOAD(to_j + m) + both);
+                STORE(together + m, LOAD(together + m) + both);
+            }
+        }
+        if (if_apart > 0.0) {
+            const vec factor = FN(all)(if_apart * inverse);
+            for (Long m = 0; m < stride; m += W) {
+                vec one = LOAD(pi + m) * LOAD(qj + m) * factor, other = LOAD(pj + m) * LOAD(qi + m) * factor;
+                STORE(to_i + m, LOAD(to_i + m) + one);
+                STORE(to_j + m, LOAD(to_j + m) + other);
+                STORE(apart + m, LOAD(apart + m) + (one + other));
+            }
+        }
+        /* One logarithm for many pairs: mantissas are multiplied, exponents added. */
+        union {
+            double number;
+            long long bits;
+        } u = {total};
+        exponent += (u.bits >> 52) - 1023;
+        u.bits = (u.bits & 0xfffffffffffffLL) | 0x3ff0000000000000LL;
+        mantissa *= u.number;
+        if (mantissa > 1e300) {
+            log_likelihood += log(mantissa) + some; /* sums of sums: fewer digits are lost */
+            mantissa = 1.0;
+            some = 0.0;
+        }
+        some += log_sums[i] + log_sums[j];
+    }
+    return log_likelihood + some + log(mantissa) + (double)exponent * 0.693147180559945309417;
+}
+
+#undef PANEL
+#undef PAIR
+#undef INLINE
+#undef vec
+#undef ivec
+#undef LOAD
+#undef STORE
+#undef CHOOSE
+#undef MAXIMUM
+#undef W
+#undef FN
+#undef TARGET

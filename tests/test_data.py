@@ -292,7 +292,7 @@ def test_a_missing_set_says_how_to_get_it(name, bare):
 
 
 def test_an_unknown_name_gets_the_list():
-    with pytest.raises(ValueError, match="no data set 'habermann': choose one of toy, toy-large, two-moons, haberman, "):
+    with pytest.raises(ValueError, match="no data set 'habermann': choose one of toy, toy-large, two-moons"):
         load("habermann")
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from linkmix import AutoLinkMixture, LinkMixture, Links, links_satisfied, purity
 from linkmix.auto.labelings import LABELINGS, by_links, first_guesses
 from linkmix.auto.ranking import Evidence, agreement, by_links_then_agreement, weigh
+from linkmix.plots import choice_of_classes
 
 X, y = load_wine(return_X_y=True)
 LINKS = Links.from_labels(y, 20, random_state=0)
@@ -138,6 +139,11 @@ def test_the_number_of_classes_is_found():
     assert model.n_classes_ == 4
     assert purity(truth, model.labels_) > 0.98
     assert list(model.choice_["n_classes"]) == list(range(2, 11))
+    figure = choice_of_classes(model.choice_, model.n_classes_)
+    upper, lower = figure.axes
+    np.testing.assert_allclose(upper.lines[0].get_ydata(), -model.choice_["log_probability_of_links"])
+    assert set(upper.lines[1].get_xdata()) == {4}
+    assert min(lower.lines[0].get_ydata()) == 0
 
 
 def test_wrong_links_of_a_named_annotator_do_little_harm():

@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix import starts
-from linkmix.arrays import Floats, Ints, log_sum_exp
+from linkmix.arrays import Array, Floats, Ints, log_sum_exp
 from linkmix.auto.labelings import LABELINGS, first_guesses
 from linkmix.auto.pool import REG_COVAR, Candidate, Contest, density, leaderboard, run
 from linkmix.auto.ranking import by_links_then_agreement
@@ -32,6 +32,8 @@ from linkmix.mixture import LinkMixture
 
 MOST_CLASSES = 10
 """Largest number of classes that is tried by itself."""
+ABOUT_AS_WELL = 3.0
+"""Nats of the log-probability of the links by which a smaller number of classes may be behind."""
 
 CHOICE = np.dtype(
     [
@@ -73,7 +75,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_classes : int or "auto", default=2
-        Number of classes. "auto" tries 2 to 10 and takes the number that explains the links best.
+        Number of classes. "auto" tries 2 to 10 and takes the fewest that explain the links about as well as any.
     committee : int, default=1
         Average the probabilities of so many of the best candidates. Five are a little better than one, and slower.
     budget : {"small", "default", "large"}, default="default"
@@ -325,7 +327,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             return ground, run(ground, named, budget.shapes, by_links_then_agreement, seed, self._progress)
 
     def _choose(self, contest: Any, n_rows: int) -> tuple[int, Contest, list[Candidate]]:
-        """Number of classes for which the best candidate explains the links best; of equal ones by BIC."""
+        """Try all numbers of classes and choose one by the best candidate of each."""
         found, reason = {}, None
         for n_classes in range(2, min(MOST_CLASSES, n_rows) + 1):
             try:
@@ -341,8 +343,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             self.choice_[row] = (
                 n_classes, evidence.broken, evidence.log_probability, best.log_likelihood, ground.bic(best)
             )  # fmt: skip
-        order = np.lexsort((self.choice_["bic"], np.round(-self.choice_["log_probability_of_links"], 1)))
-        n_classes = int(self.choice_["n_classes"][order[0]])
+        n_classes = number_of_classes(self.choice_)
         return n_classes, *found[n_classes]
 
     def _mixture(self, ground: Contest, candidate: Candidate) -> LinkMixture:
@@ -416,6 +417,34 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             else:
                 return tqdm(results, total=total, desc="candidates", unit="fit")  # type: ignore[no-any-return]
         return results
+
+
+def number_of_classes(table: Array) -> int:
+    """Fewest classes that explain the links about as well as any number; by BIC, if links rule out no number.
+
+    Parameters
+    ----------
+    table : structured ndarray
+        The best candidate for each number of classes, with the fewest classes first.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> table = np.zeros(3, dtype=CHOICE)
+    >>> table["n_classes"], table["bic"] = [2, 3, 4], [9.0, 8.0, 7.0]
+    >>> number_of_classes(table)
+    4
+    >>> table["log_probability_of_links"] = [-20.0, -2.0, -1.0]
+    >>> number_of_classes(table)
+    3
+    """
+    misfit = table["log_probability_of_links"].max() - table["log_probability_of_links"]
+    fits = np.flatnonzero(misfit <= ABOUT_AS_WELL)
+    best = fits[0] if fits[0] > 0 else fits[np.argmin(table["bic"][fits])]
+    return int(table["n_classes"][best])
 
 
 def _scale(X: Floats) -> tuple[Floats, Floats]:

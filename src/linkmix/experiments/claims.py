@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from linkmix.experiments import synthetic
-from linkmix.experiments.figures import score
+from linkmix.experiments.figures import STYLES, score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +175,8 @@ def _moons(table: "pd.DataFrame") -> Finding:
     errors = {name: synthetic.count_errors(y, model.predict(X)) for name, model in synthetic.two_moons_fits(X).items()}
     rows: Any = table[table["experiment"] == "two-moons"]
     means = rows.assign(score=score(rows)).groupby(["method", "n_links"])["score"].mean()
-    draws = ", ".join(f"{method} with {n} links {mean:.3f}" for (method, n), mean in means.items())
+    names = {"gmm": "GMM", "paper": "K = 1", "paper-2": "K = 2"}
+    draws = ", ".join(f"{names[method]} with {n} links {mean:.3f}" for (method, n), mean in means.items())
     return Finding(
         "holds" if errors["two"] < errors["one"] <= errors["none"] else "does not hold",
         f"wrong points in the figure, of {len(y)}: GMM {errors['none']}, K = 1 {errors['one']}, K = 2 {errors['two']}; "
@@ -260,7 +261,7 @@ def _against(rivals: Sequence[str]) -> "Callable[[pd.DataFrame], Finding]":
         for rival in rivals:
             ahead = _ahead(differences(table, "paper", rival), significant=False)
             good, n = good + int(ahead.sum()), n + len(ahead)
-            findings.append(f"{rival} {int(ahead.sum())} of {len(ahead)}")
+            findings.append(f"{STYLES[rival].name} {int(ahead.sum())} of {len(ahead)}")
         return Finding(_verdict(good, n), f"cells in which GM-PR is at least as good as {', '.join(findings)}")
 
     return look
@@ -289,7 +290,7 @@ CLAIMS = (
     ),
     Claim("GM-PR does well with must-links alone: no worse than without links.", PURITY_SETS, _must),
     Claim("GM-PR is at least as good as GMM-EC with must-links alone.", PURITY_SETS, _gmm_ec_must),
-    Claim("Cannot-links alone help GM-PR with two classes and with more.", PURITY_SETS, _cannot),
+    Claim("Cannot-links alone serve GM-PR with two classes and with more: no worse than without links.", PURITY_SETS, _cannot),
     Claim("GM-PR is at least as good as EM-PC with cannot-links alone.", PURITY_SETS, _em_pc),
     Claim("EM-PC gains less the more classes there are.", PURITY_SETS, _em_pc_decay),
     Claim("GM-PR varies less over trials than the others.", PURITY_SETS, _variance),

@@ -290,7 +290,11 @@ CLAIMS = (
     ),
     Claim("GM-PR does well with must-links alone: no worse than without links.", PURITY_SETS, _must),
     Claim("GM-PR is at least as good as GMM-EC with must-links alone.", PURITY_SETS, _gmm_ec_must),
-    Claim("Cannot-links alone serve GM-PR with two classes and with more: no worse than without links.", PURITY_SETS, _cannot),
+    Claim(
+        "Cannot-links alone serve GM-PR with two classes and with more: no worse than without links.",
+        PURITY_SETS,
+        _cannot,
+    ),
     Claim("GM-PR is at least as good as EM-PC with cannot-links alone.", PURITY_SETS, _em_pc),
     Claim("EM-PC gains less the more classes there are.", PURITY_SETS, _em_pc_decay),
     Claim("GM-PR varies less over trials than the others.", PURITY_SETS, _variance),

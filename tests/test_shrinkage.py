@@ -193,6 +193,8 @@ def test_a_start_of_the_user_is_shrunk_to_the_mean_of_its_covariances():
     np.testing.assert_array_equal(own.pooled, 5 * np.eye(2))
     with pytest.raises(ValueError, match=r"'pooled_covariance'. has shape"):
         density.given({**given, "pooled_covariance": np.eye(3)}, (2, 1), 2)
+    flat = np.array([[1.0, 1.0], [1.0, 1.0]]) - 1e-16 * np.eye(2)  # a column that repeats another one, to rounding
+    assert density.given({**given, "pooled_covariance": flat}, (2, 1), 2).pooled is not None
     with pytest.raises(ValueError, match="negative eigenvalue, -1: give a covariance"):
         density.given({**given, "pooled_covariance": np.diag([1.0, -1.0])}, (2, 1), 2)
 

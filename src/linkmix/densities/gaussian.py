@@ -244,8 +244,9 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         if "pooled_covariance" not in mapping:
             return replace(parameters, pooled=covariances.mean(axis=0))
         pooled = given_array(mapping, "pooled_covariance", self.form.shape((), n_features))
-        smallest = float(np.linalg.eigvalsh(self.form.matrix(pooled, n_features))[0])
-        if smallest < 0:
+        values = np.linalg.eigvalsh(self.form.matrix(pooled, n_features))
+        smallest = float(values[0])
+        if smallest < -1e-10 * float(values[-1]):  # below zero by more than rounding
             raise ValueError(
                 f"init['pooled_covariance'] has a negative eigenvalue, {smallest:.3g}: give a covariance, or leave it "
                 "out for the mean of init['covariances']"

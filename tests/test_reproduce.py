@@ -118,6 +118,13 @@ def test_more_trials_add_to_those_that_are_there(small):
     assert set(table["seed"]) == {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize("name", list(protocol.EXPERIMENTS))
+def test_no_run_is_doubled(name):
+    runs = list(protocol.EXPERIMENTS[name].runs(2))
+    assert len(set(runs)) == len(runs)
+    assert [run.seed for run in runs] == sorted(run.seed for run in runs)
+
+
 def test_an_unknown_name_is_refused():
     result = CliRunner().invoke(main, ["reproduce", "moons"])
     assert result.exit_code == 2

@@ -80,8 +80,7 @@ class Experiment:
     def runs(self, trials: int) -> Iterator[Run]:
         """Give all runs, trial by trial: each trial takes as long as the others, so the time left can be told."""
         for seed in range(trials):
-            for grid in self.grids:
-                yield from grid.runs(seed)
+            yield from dict.fromkeys(run for grid in self.grids for run in grid.runs(seed))  # grids may overlap
 
     @property
     def data(self) -> list[str]:

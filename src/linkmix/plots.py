@@ -299,7 +299,7 @@ def choice_of_classes(table: Array, chosen: int) -> Figure:
         ax.set_ylabel(name)
         ax.grid(axis="y", color=UNSURE)
     for number, misfit, broken in zip(numbers, -table["log_probability_of_links"], table["links_broken"], strict=True):
-        upper.annotate(f"{broken:g}", (number, misfit), textcoords="offset points", xytext=(0, 6), ha="center")
+        upper.annotate(f"{broken:g}", (number, misfit), textcoords="offset points", xytext=(4, 5))
     upper.margins(y=0.2)
     upper.set_title(f"{chosen} classes were chosen (at each point: links broken)")
     lower.set_xlabel("number of classes")

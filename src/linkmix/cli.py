@@ -187,6 +187,7 @@ def reproduce(names: tuple[str, ...], trials: int | None, n_jobs: int | None, fo
         from linkmix.experiments import claims, protocol, report
 
         chosen = names or protocol.PAPER
+        click.echo(f"Loading the data of {', '.join(chosen)}; each run is kept in {folder} when it ends.")
         table = protocol.run(chosen, folder, trials=trials, n_jobs=n_jobs or os.cpu_count() or 1)
         command = " ".join(["linkmix reproduce", *names, *(["--trials", str(trials)] if trials else [])])
         page = report.write(table, folder, command)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -242,6 +242,7 @@ def experiment_named(name: str) -> Experiment:
     return EXPERIMENTS[name]
 
 
+@cache
 def load(name: str) -> tuple[Floats, Array]:
     """Points and true classes of a data set, fetched if need be.
 

@@ -135,6 +135,7 @@ def test_missing_data_say_how_to_get_them(tmp_path, monkeypatch):
     monkeypatch.setenv("LINKMIX_DATA", str(tmp_path))
     monkeypatch.setenv("LINKMIX_CACHE", str(tmp_path))
     monkeypatch.setattr("linkmix.experiments.data.urlopen", _no_network)
+    protocol.load.cache_clear()  # another test may have loaded it
     result = CliRunner().invoke(main, ["reproduce", "coil20", "--trials", "1", "--out", str(tmp_path / "out")])
     assert result.exit_code == 2
     assert "coil20-10 could not be downloaded" in result.output

@@ -61,7 +61,7 @@ def test_labels_that_are_missing_are_to_be_marked(blobs, gap):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"density": "student", "shrinkage": 5.0}, r"shrinkage=5\.0 has no meaning for density='student'"),
+        ({"density": "poisson", "shrinkage": 5.0}, r"shrinkage=5\.0 has no meaning for density='poisson'"),
         ({"density": Gaussian(), "shrinkage": 5.0}, "give it to the density itself"),
         (
             {"density": Gaussian(), "covariance_type": "diag"},

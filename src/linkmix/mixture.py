@@ -48,7 +48,7 @@ COUPLINGS: dict[str, Callable[[bool], Coupling]] = {
 }
 DENSITIES: dict[str, Callable[[CovarianceForm, float, float], Density[Any, Any]]] = {
     "gaussian": lambda form, reg_covar, shrinkage: Gaussian(form, reg_covar, shrinkage),
-    "student": lambda form, reg_covar, shrinkage: StudentT(form, reg_covar),
+    "student": lambda form, reg_covar, shrinkage: StudentT(form, reg_covar, shrinkage=shrinkage),
     "bernoulli": lambda form, reg_covar, shrinkage: Bernoulli(),
     "categorical": lambda form, reg_covar, shrinkage: Categorical(),
     "poisson": lambda form, reg_covar, shrinkage: Poisson(),
@@ -600,7 +600,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         check_choice("reliability", self.reliability, RELIABILITY)
         if not isinstance(self.density, Density):
             check_choice("density", self.density, DENSITIES, " or a Density")
-        if self.density != "gaussian" and self.shrinkage != 0:
+        if self.density not in ("gaussian", "student") and self.shrinkage != 0:
             raise ValueError(
                 f"shrinkage={self.shrinkage!r} has no meaning for density={self.density!r}: leave it at 0, or give it "
                 "to the density itself, as in density=Gaussian(shrinkage=5.0)"

@@ -2,17 +2,10 @@
 
 Sums are taken about the current means (the pivot), so that a small cluster far from the origin keeps its covariance:
 ``sum w (x - p)(x - p)'`` loses nothing to cancellation when ``p`` is close to the mean.
-
-With ``shrinkage`` each covariance has a prior of that many pseudo-observations with the covariance S0 that the groups
-of the start have in common:
-
-    log prior = -shrinkage / 2 * sum over components of (log |S| + tr(S^-1 S0))
-
-S0 is part of the parameters and stays as it is during a fit, so that EM climbs one and the same objective.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from numbers import Real
 from typing import Any
@@ -25,8 +18,9 @@ from linkmix.arrays import Array, Floats, Ints, has_gaps
 from linkmix.checks import check_number
 from linkmix.densities import missing
 from linkmix.densities.base import Density, Statistics, given_array
-from linkmix.densities.covariance import CovarianceForm, Diagonal, Full, Spherical, Tied, per_covariance
+from linkmix.densities.covariance import CovarianceForm, Diagonal, Full, Spherical, Tied
 from linkmix.densities.missing import LOG_2_PI
+from linkmix.densities.shrinkage import Shrinkage
 from linkmix.errors import DegenerateCluster
 
 NATIVE_FORMS = {Full, Tied, Diagonal, Spherical}
@@ -98,9 +92,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         return f"Gaussian({self.form!r}, reg_covar={self.reg_covar!r}{shrinkage})"
 
     @property
-    def _prior_weight(self) -> float:
-        """Pseudo-observations behind each covariance; a shared covariance has nothing to be shrunk to."""
-        return 0.0 if self.form.shared else float(self.shrinkage)
+    def _prior(self) -> Shrinkage:
+        return Shrinkage(self.form, self.shrinkage)
 
     def log_density(self, parameters: GaussianParameters, X: Array) -> Floats:
         """Log-density of each row under each component, shape (n, C)."""
@@ -148,7 +141,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def to_native(self, parameters: GaussianParameters) -> native.Components | None:
         """Components as they stand; none of a subclass, nor with a prior."""
-        if type(self) is not Gaussian or type(self.form) not in NATIVE_FORMS or self._prior_weight:
+        if type(self) is not Gaussian or type(self.form) not in NATIVE_FORMS or self._prior.weight:
             return None
         return native.Components(
             self.form.name, parameters.means, parameters.covariances, parameters.whiteners, float(self.reg_covar)
@@ -160,7 +153,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def maximize(self, statistics: GaussianSums, parameters: GaussianParameters) -> GaussianParameters:
         """Weighted means and covariances, ``reg_covar`` added to the diagonal (paper, eq. mu and cov)."""
-        supported = (self.form.support(statistics.weight) > NO_SUPPORT) | (self._prior_weight > 0)
+        supported = (self.form.support(statistics.weight) > NO_SUPPORT) | (self._prior.weight > 0)
         candidate = self.form.regularise(self._target(statistics, parameters.pooled), self.reg_covar)
         return self._with(
             self._means(statistics, parameters.means),
@@ -186,13 +179,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def log_prior(self, parameters: GaussianParameters) -> float:
         """Logarithm of the prior of the covariances, up to a constant; 0 without shrinkage."""
-        if not self._prior_weight:
-            return 0.0
-        d = parameters.means.shape[1]
-        pooled = np.broadcast_to(self._pooled(parameters.pooled), parameters.covariances.shape)
-        half_log_precision = self.form.half_log_precision(parameters.whiteners, d)
-        trace = self.form.trace(parameters.whiteners, pooled, d)
-        return self._prior_weight * float((half_log_precision - 0.5 * trace).sum())
+        covariances, whiteners = parameters.covariances, parameters.whiteners
+        return self._prior.log_prior(covariances, whiteners, parameters.pooled, parameters.means.shape[1])
 
     def take(self, parameters: GaussianParameters, order: Ints) -> GaussianParameters:
         """Parameters of the components in another order."""
@@ -221,10 +209,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         own = self.form.support(sums.weight) > X.shape[1]  # fewer points than that have a singular covariance
         pool = self.form.pool(scatter, sums.weight)
         covariances = self.form.select(own, scatter, pool)
-        pooled = None
-        if self._prior_weight:
-            pooled = self.form.of(pool, 0).copy()
-            covariances = self._shrink(covariances, sums.weight, pooled)
+        pooled = self.form.of(pool, 0).copy() if self._prior.weight else None
+        covariances = self._prior.shrink(covariances, sums.weight, pooled)
         return self._with(self._means(sums, means), self.form.regularise(covariances, self.reg_covar), pooled)
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> GaussianParameters:
@@ -235,23 +221,11 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         covariances = covariances.reshape(self.form.shape((n_components,), n_features))
         if isinstance(self.form, (Full, Tied)) and not _symmetric(covariances):
             raise ValueError("init['covariances'] must be symmetric: use (C + C.T) / 2")
+        pooled = self._prior.given(mapping, covariances, "covariance", n_features)
         try:
-            parameters = self._with(means, covariances)
+            return self._with(means, covariances, pooled)
         except DegenerateCluster as error:
             raise ValueError(f"init['covariances'] must be positive definite, but {error}") from None
-        if not self._prior_weight:
-            return parameters
-        if "pooled_covariance" not in mapping:
-            return replace(parameters, pooled=covariances.mean(axis=0))
-        pooled = given_array(mapping, "pooled_covariance", self.form.shape((), n_features))
-        values = np.linalg.eigvalsh(self.form.matrix(pooled, n_features))
-        smallest = float(values[0])
-        if smallest < -1e-10 * float(values[-1]):  # below zero by more than rounding
-            raise ValueError(
-                f"init['pooled_covariance'] has a negative eigenvalue, {smallest:.3g}: give a covariance, or leave it "
-                "out for the mean of init['covariances']"
-            )
-        return replace(parameters, pooled=pooled)
 
     def attributes(self, parameters: GaussianParameters, shape: tuple[int, ...]) -> dict[str, Array]:
         """Means and covariances with the components laid out as ``shape``; with shrinkage also what they shrink to."""
@@ -260,8 +234,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
             "means": parameters.means.reshape(*shape, d),
             "covariances": parameters.covariances.reshape(self.form.shape(shape, d)),
         }
-        if self._prior_weight:
-            arrays["pooled_covariance"] = self._pooled(parameters.pooled)
+        if self._prior.weight:
+            arrays["pooled_covariance"] = self._prior.target(parameters.pooled)
         return arrays
 
     def sample(self, parameters: GaussianParameters, component: int, n_samples: int, random: RandomState) -> Array:
@@ -293,19 +267,8 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
 
     def _target(self, sums: GaussianSums, pooled: Floats | None) -> Floats:
         """Covariances that maximise the expected log-density plus the log-prior."""
-        scatter = self._scatter(sums)
-        if not self._prior_weight:
-            return scatter
-        return self._shrink(scatter, np.where(sums.weight > NO_SUPPORT, sums.weight, 0.0), self._pooled(pooled))
-
-    def _shrink(self, covariances: Floats, weight: Floats, pooled: Floats) -> Floats:
-        share = per_covariance(weight / (weight + self._prior_weight), covariances)
-        return np.asarray(share * covariances + (1 - share) * pooled)
-
-    def _pooled(self, pooled: Floats | None) -> Floats:
-        if pooled is None:
-            raise ValueError(f"the parameters have no pooled covariance, which {self!r} needs: make them by its start")
-        return pooled
+        weight = np.where(sums.weight > NO_SUPPORT, sums.weight, 0.0)
+        return self._prior.shrink(self._scatter(sums), weight, pooled)
 
 
 def _symmetric(matrices: Floats) -> bool:

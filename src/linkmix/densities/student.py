@@ -20,6 +20,7 @@ from linkmix.checks import check_number
 from linkmix.densities.base import Density, Statistics, given_array
 from linkmix.densities.covariance import CovarianceForm, Full, per_covariance
 from linkmix.densities.gaussian import NO_SUPPORT, Gaussian
+from linkmix.densities.shrinkage import Shrinkage
 from linkmix.errors import DegenerateCluster
 
 LEAST_DEGREES, MOST_DEGREES = 0.5, 200.0
@@ -30,12 +31,16 @@ FIRST_DEGREES = 10.0
 
 @dataclass(frozen=True)
 class StudentParameters:
-    """Means (C, d), scales in the shape of their form, their whiteners, and degrees of freedom (C,)."""
+    """Means (C, d), scales in the shape of their form, their whiteners, and degrees of freedom (C,).
+
+    ``pooled`` is the one scale that all others are shrunk to, where there is such a prior.
+    """
 
     means: Floats
     scales: Floats
     whiteners: Floats
     degrees_of_freedom: Floats
+    pooled: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class StudentT(Density[StudentParameters, StudentSums]):
         Added to the diagonal of every scale matrix.
     degrees_of_freedom : float or None
         The smaller, the heavier the tails. None learns them for each component, between 0.5 and 200.
+    shrinkage : float
+        Number of pseudo-observations that draw each scale to the pooled covariance of the start, as for the Gaussian.
 
     Notes
     -----
@@ -87,8 +94,10 @@ class StudentT(Density[StudentParameters, StudentSums]):
         form: CovarianceForm | None = None,
         reg_covar: float = 1e-6,
         degrees_of_freedom: float | None = 4.0,
+        shrinkage: float = 0.0,
     ) -> None:
         check_number("reg_covar", reg_covar, Real, 0)
+        check_number("shrinkage", shrinkage, Real, 0)
         if degrees_of_freedom is not None:
             check_number("degrees_of_freedom", degrees_of_freedom, Real, 0)
             if degrees_of_freedom == 0:
@@ -96,9 +105,18 @@ class StudentT(Density[StudentParameters, StudentSums]):
         self.form = Full() if form is None else form
         self.reg_covar = reg_covar
         self.degrees_of_freedom = degrees_of_freedom
+        self.shrinkage = shrinkage
 
     def __repr__(self) -> str:
-        return f"StudentT({self.form!r}, reg_covar={self.reg_covar!r}, degrees_of_freedom={self.degrees_of_freedom!r})"
+        shrinkage = f", shrinkage={self.shrinkage!r}" if self.shrinkage else ""
+        return (
+            f"StudentT({self.form!r}, reg_covar={self.reg_covar!r}, degrees_of_freedom={self.degrees_of_freedom!r}"
+            f"{shrinkage})"
+        )
+
+    @property
+    def _prior(self) -> Shrinkage:
+        return Shrinkage(self.form, self.shrinkage)
 
     def log_density(self, parameters: StudentParameters, X: Array) -> Floats:
         """Log-density of each row under each component, shape (n, C)."""
@@ -124,8 +142,8 @@ class StudentT(Density[StudentParameters, StudentSums]):
 
     def maximize(self, statistics: StudentSums, parameters: StudentParameters) -> StudentParameters:
         """Means and scales of the weighted rows, ``reg_covar`` added; degrees of freedom if they are learned."""
-        supported = self.form.support(statistics.weight) > NO_SUPPORT
-        candidate = self.form.regularise(self._scatter(statistics), self.reg_covar)
+        supported = (self.form.support(statistics.weight) > NO_SUPPORT) | (self._prior.weight > 0)
+        candidate = self.form.regularise(self._target(statistics, parameters.pooled), self.reg_covar)
         scales = self.form.select(supported, candidate, parameters.scales)
         has_mean = (statistics.scaled_weight > NO_SUPPORT)[:, None]
         shift = statistics.first / np.where(has_mean, statistics.scaled_weight[:, None], 1.0)
@@ -134,6 +152,7 @@ class StudentT(Density[StudentParameters, StudentSums]):
             scales,
             self.form.whiten(scales),
             self._degrees(statistics, parameters),
+            parameters.pooled,
         )
 
     def maximize_cautiously(self, statistics: StudentSums, parameters: StudentParameters) -> StudentParameters:
@@ -142,21 +161,27 @@ class StudentT(Density[StudentParameters, StudentSums]):
         The mean is the exact maximum under any scale, and the degrees of freedom do not depend on either.
         """
         candidate = self.maximize(statistics, parameters)
-        target = self._scatter(statistics)
+        target = self._target(statistics, parameters.pooled)
         better = self.form.better(candidate.whiteners, parameters.whiteners, target, statistics.first.shape[1])
         return StudentParameters(
             candidate.means,
             self.form.select(better, candidate.scales, parameters.scales),
             self.form.select(better, candidate.whiteners, parameters.whiteners),
             candidate.degrees_of_freedom,
+            parameters.pooled,
+        )
+
+    def log_prior(self, parameters: StudentParameters) -> float:
+        """Logarithm of the prior of the scales, up to a constant; 0 without shrinkage."""
+        return self._prior.log_prior(
+            parameters.scales, parameters.whiteners, parameters.pooled, parameters.means.shape[1]
         )
 
     def start(self, X: Array, weights: Floats) -> StudentParameters:
         """Moments of each group of rows, as for the Gaussian."""
-        moments = Gaussian(self.form, self.reg_covar).start(X, weights)
-        return StudentParameters(
-            moments.means, moments.covariances, moments.whiteners, self._first_degrees(len(moments.means))
-        )
+        moments = Gaussian(self.form, self.reg_covar, self.shrinkage).start(X, weights)
+        degrees = self._first_degrees(len(moments.means))
+        return StudentParameters(moments.means, moments.covariances, moments.whiteners, degrees, moments.pooled)
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> StudentParameters:
         """Means and scales of a user, and degrees of freedom if they are learned; these may be left out."""
@@ -177,7 +202,8 @@ class StudentT(Density[StudentParameters, StudentSums]):
                     f"init['degrees_of_freedom'] holds {degrees[outside][0]:g}: choose numbers from {LEAST_DEGREES:g} "
                     f"to {MOST_DEGREES:g}"
                 )
-        return StudentParameters(means, scales, whiteners, degrees)
+        pooled = self._prior.given(mapping, scales, "scale", n_features)
+        return StudentParameters(means, scales, whiteners, degrees, pooled)
 
     def attributes(self, parameters: StudentParameters, shape: tuple[int, ...]) -> dict[str, Array]:
         """Means, scales and learned degrees of freedom, with the components laid out as ``shape``."""
@@ -188,6 +214,8 @@ class StudentT(Density[StudentParameters, StudentSums]):
         }
         if self.degrees_of_freedom is None:
             arrays["degrees_of_freedom"] = parameters.degrees_of_freedom.reshape(shape)
+        if self._prior.weight:
+            arrays["pooled_scale"] = self._prior.target(parameters.pooled)
         return arrays
 
     def take(self, parameters: StudentParameters, order: Ints) -> StudentParameters:
@@ -197,6 +225,7 @@ class StudentT(Density[StudentParameters, StudentSums]):
             self.form.take(parameters.scales, order),
             self.form.take(parameters.whiteners, order),
             parameters.degrees_of_freedom[order],
+            parameters.pooled,
         )
 
     def sample(self, parameters: StudentParameters, component: int, n_samples: int, random: RandomState) -> Array:
@@ -225,6 +254,11 @@ class StudentT(Density[StudentParameters, StudentSums]):
         covariance = self.form.covariance(sums.second, sums.first, scaled_weight)
         weight = np.maximum(self.form.support(sums.weight), NO_SUPPORT)
         return np.asarray(covariance * per_covariance(self.form.support(scaled_weight) / weight, covariance))
+
+    def _target(self, sums: StudentSums, pooled: Floats | None) -> Floats:
+        """Scales that maximise the expected log-density plus the log-prior."""
+        weight = np.where(sums.weight > NO_SUPPORT, sums.weight, 0.0)
+        return self._prior.shrink(self._scatter(sums), weight, pooled)
 
     def _first_degrees(self, n_components: int) -> Floats:
         return np.full(n_components, FIRST_DEGREES if self.degrees_of_freedom is None else self.degrees_of_freedom)

@@ -1,0 +1,72 @@
+"""A prior that draws the covariances of all components to one that they have in common.
+
+It weighs as much as ``weight`` observations with the covariance S0 that the groups of the start have in common:
+
+    log prior = -weight / 2 * sum over components of (log |S| + tr(S^-1 S0))
+
+S0 is fixed by the start, so that EM never lowers the sum of J and the log-prior.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkmix.arrays import Floats
+from linkmix.densities.base import given_array
+from linkmix.densities.covariance import CovarianceForm, per_covariance
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """The prior for one form of covariances; weight 0 is none, and a tied covariance needs none."""
+
+    form: CovarianceForm
+    n_observations: float
+
+    @property
+    def weight(self) -> float:
+        """Number of observations that the prior stands for."""
+        return 0.0 if self.form.shared else float(self.n_observations)
+
+    def shrink(self, covariances: Floats, weight: Floats, pooled: Floats | None) -> Floats:
+        """Covariances of components with so much weight, drawn to the pooled one; as they are without a prior."""
+        if not self.weight:
+            return covariances
+        share = per_covariance(weight / (weight + self.weight), covariances)
+        return np.asarray(share * covariances + (1 - share) * self.target(pooled))
+
+    def log_prior(self, covariances: Floats, whiteners: Floats, pooled: Floats | None, n_features: int) -> float:
+        """Logarithm of the prior, up to a constant."""
+        if not self.weight:
+            return 0.0
+        target = np.broadcast_to(self.target(pooled), covariances.shape)
+        half_log_precision = self.form.half_log_precision(whiteners, n_features)
+        trace = self.form.trace(whiteners, target, n_features)
+        return self.weight * float((half_log_precision - 0.5 * trace).sum())
+
+    def given(self, mapping: Mapping[str, Any], covariances: Floats, name: str, n_features: int) -> Floats | None:
+        """What a user wants to shrink to, ``pooled_<name>``; the mean of the covariances if it is not given."""
+        if not self.weight:
+            return None
+        if f"pooled_{name}" not in mapping:
+            return np.asarray(covariances.mean(axis=0))
+        pooled = given_array(mapping, f"pooled_{name}", self.form.shape((), n_features))
+        values = np.linalg.eigvalsh(self.form.matrix(pooled, n_features))
+        smallest = float(values[0])
+        if smallest < -1e-10 * float(values[-1]):  # below zero by more than rounding
+            raise ValueError(
+                f"init['pooled_{name}'] has a negative eigenvalue, {smallest:.3g}: give a covariance, or leave it "
+                f"out for the mean of init['{name}s']"
+            )
+        return pooled
+
+    def target(self, pooled: Floats | None) -> Floats:
+        """The pooled covariance, which parameters made without a prior lack."""
+        if pooled is None:
+            raise ValueError(
+                f"the parameters have no pooled covariance, which shrinkage={self.n_observations!r} needs: make them "
+                "by the start of this density"
+            )
+        return pooled

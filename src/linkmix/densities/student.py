@@ -19,7 +19,8 @@ from linkmix.arrays import Array, Floats, Ints
 from linkmix.checks import check_number
 from linkmix.densities.base import Density, Statistics, given_array
 from linkmix.densities.covariance import CovarianceForm, Full, per_covariance
-from linkmix.densities.gaussian import NO_SUPPORT, Gaussian
+from linkmix.densities.gaussian import NO_SUPPORT, Gaussian, GaussianParameters
+from linkmix.densities.missing import LOG_2_PI
 from linkmix.densities.shrinkage import Shrinkage
 from linkmix.errors import DegenerateCluster
 
@@ -131,14 +132,9 @@ class StudentT(Density[StudentParameters, StudentSums]):
         nu = parameters.degrees_of_freedom
         expected = (nu + X.shape[1]) / (nu + self._squared_distances(parameters, X))  # (n, C)
         scaled = weights * expected
-        first = np.empty_like(parameters.means)
-        seconds = []
-        for c, mean in enumerate(parameters.means):
-            differences = X - mean
-            first[c] = scaled[:, c] @ differences
-            seconds.append(self.form.moment(differences, scaled[:, c]))
+        moments = Gaussian(self.form).statistics(self._as_gaussian(parameters), X, scaled)
         log_gap = (weights * (np.log(expected) - expected)).sum(axis=0)
-        return StudentSums(weights.sum(axis=0), scaled.sum(axis=0), log_gap, first, np.stack(seconds))
+        return StudentSums(weights.sum(axis=0), moments.weight, log_gap, moments.first, moments.second)
 
     def maximize(self, statistics: StudentSums, parameters: StudentParameters) -> StudentParameters:
         """Means and scales of the weighted rows, ``reg_covar`` added; degrees of freedom if they are learned."""
@@ -243,10 +239,15 @@ class StudentT(Density[StudentParameters, StudentSums]):
         return n_components * n_features + self.form.n_parameters(n_components, n_features) + degrees
 
     def _squared_distances(self, parameters: StudentParameters, X: Array) -> Floats:
-        out = np.empty((len(X), len(parameters.means)))
-        for c, mean in enumerate(parameters.means):
-            out[:, c] = self.form.squared_distance(X - mean, self.form.of(parameters.whiteners, c))
-        return out
+        """Distances in units of the scales, (n, C): what a Gaussian density says but for its height."""
+        d = X.shape[1]
+        height = self.form.half_log_precision(parameters.whiteners, d) - d / 2 * LOG_2_PI
+        log_density = Gaussian(self.form).log_density(self._as_gaussian(parameters), X)
+        return np.asarray(np.maximum(2 * (height - log_density), 0.0))
+
+    @staticmethod
+    def _as_gaussian(parameters: StudentParameters) -> GaussianParameters:
+        return GaussianParameters(parameters.means, parameters.scales, parameters.whiteners)
 
     def _scatter(self, sums: StudentSums) -> Floats:
         """Scales about the new means, before anything is added to them: sums weighted by wu, divided by those of w."""

@@ -10,7 +10,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkmix import AutoLinkMixture, LinkMixture, Links, links_satisfied, purity
 from linkmix.auto.labelings import LABELINGS, by_links, first_guesses
-from linkmix.auto.ranking import Evidence, agreement, by_links_then_agreement, weigh
+from linkmix.auto.ranking import AGREEMENT, STRUCTURE, Evidence, agreement, by_links_structure_and_agreement, weigh
+from linkmix.auto.shapes import SHAPES
+from linkmix.auto.structure import graphs, modularity, structure
 from linkmix.plots import choice_of_classes
 
 X, y = load_wine(return_X_y=True)
@@ -61,20 +63,20 @@ def test_the_density_integrates_to_one():
     rng = np.random.default_rng(0)
     points = np.concatenate([rng.normal(100, 5, (60, 1)), rng.normal(140, 8, (60, 1))])
     model = AutoLinkMixture(2, committee=3, budget="small", random_state=0).fit(points)
-    grid = np.linspace(0, 260, 20001)
+    grid = np.linspace(-2000, 2260, 200_001)  # tails may be heavy
     assert np.trapezoid(np.exp(model.score_samples(grid[:, None])), grid) == pytest.approx(1, abs=1e-6)
     assert model.score(points) == pytest.approx(model.score_samples(points).mean())
 
 
 def test_the_leaderboard_tells_of_every_candidate(wine):
     table = pd.DataFrame(wine.leaderboard_)
-    assert set(table["start"]) <= set(LABELINGS)
-    assert set(table["shape"]) == {"1", "2", "3", "2, shared", "3, shared"}
+    assert set(table["start"]) <= {*LABELINGS, "the best"}
+    assert {"1", "1, heavy tails", "3, shared", "3, shared, heavy tails"} <= set(table["shape"]) <= set(SHAPES)
     assert not table.duplicated(["start", "shape"]).any()
     finished = table[~table["given_up"]]
     assert len(finished) >= 8
+    assert finished["score"].is_monotonic_decreasing
     assert table.index[~table["given_up"]].max() < table.index[table["given_up"]].min()
-    assert finished["links_broken"].is_monotonic_increasing
     assert (table["seconds"] > 0).all()
     best, Z = wine.best_estimator_, (X - wine.center_) / wine.scale_
     assert isinstance(best, LinkMixture)
@@ -191,12 +193,67 @@ def test_agreement_is_that_of_scikit_learn():
     np.testing.assert_allclose(agreement(labelings, 5), by_hand, atol=1e-9)
 
 
-def test_a_broken_link_counts_for_more_than_any_agreement():
+def test_links_structure_and_agreement_are_weighed_in_one_unit():
+    rule = by_links_structure_and_agreement
     one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    alone = Evidence(0.0, -1.0, other)
-    many = [Evidence(1.0, -1.0, one)] * 9
-    assert by_links_then_agreement([*many, alone], 2).argmax() == 9
-    assert by_links_then_agreement([*many, Evidence(1.0, -1.0, other)], 2).argmax() < 9
+    many, alone = [Evidence(0.0, -1.0, one)] * 9, Evidence(0.0, -1.0, other)
+    assert rule([*many, alone], 2).argmax() < 9
+    enough = Evidence(0.0, -1.0, other, structure=1.6 * AGREEMENT / STRUCTURE)
+    assert rule([*many, enough], 2).argmax() == 9
+    assert rule([*many, Evidence(0.0, -1.0 - 2 * AGREEMENT, other, enough.structure)], 2).argmax() < 9
+
+
+def test_modularity_is_its_definition():
+    """Sum over all pairs of the weight less what chance would give it."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(40, 3))
+    labels = rng.integers(0, 3, 40)
+    (graph,) = graphs(Z, np.ones(3))
+    W = graph.toarray()
+    np.testing.assert_array_equal(W, W.T)
+    degree, total = W.sum(axis=1), W.sum()
+    same = labels[:, None] == labels
+    by_definition = ((W - np.outer(degree, degree) / total) * same).sum() / total
+    assert modularity(graph, labels, 3) == pytest.approx(by_definition, abs=1e-12)
+    assert structure([graph, graph], labels, 3) == pytest.approx(by_definition, abs=1e-12)
+    assert structure(graphs(Z[:1], np.ones(3)), labels[:1], 3) == 0.0
+
+
+def test_labels_that_follow_the_gaps_have_more_structure():
+    points, truth = make_blobs(200, centers=3, random_state=0, cluster_std=0.7)
+    of = graphs(points, points.std(axis=0))
+    assert structure(of, truth, 3) > structure(of, np.roll(truth, 30), 3) + 0.2
+
+
+def test_a_column_in_small_units_does_not_decide_who_are_neighbours():
+    """Wine's proline is a hundred times as spread as the other columns together."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert len(graphs(Z, X.std(axis=0))) == 1
+    assert len(graphs(Z, np.linspace(1, 3, 13))) == 2
+
+
+def test_shapes_with_heavy_tails_are_tried_unless_values_are_missing(wine):
+    assert any("heavy tails" in shape for shape in wine.leaderboard_["shape"])
+    gaps = X.copy()
+    gaps[::7, 3] = np.nan
+    model = AutoLinkMixture(3, budget="small", random_state=0).fit(gaps, links=LINKS)
+    assert not any("heavy tails" in shape for shape in model.leaderboard_["shape"])
+    assert adjusted_rand_score(y, model.predict(gaps)) > 0.8
+
+
+def test_more_clusters_are_tried_only_where_the_links_ask_for_them():
+    """Each class is two bars of a cross of bars; Gaussians of one cluster per class cannot have them."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0], [6, 6], [0, 6], [6, 0]])
+    which = np.repeat(np.arange(4), 60)
+    points = centres[which] + rng.normal(size=(240, 2))
+    classes = which // 2
+    links = Links.from_labels(classes, 60, random_state=0)
+    asked = AutoLinkMixture(2, random_state=0).fit(points, links=links)
+    assert adjusted_rand_score(classes, asked.predict(points)) > 0.95
+    easy = AutoLinkMixture(4, random_state=0).fit(points, links=Links.from_labels(which, 10, random_state=0))
+    assert "the best" not in easy.leaderboard_["start"]
+    assert easy.leaderboard_["links_broken"][0] == 0
 
 
 def test_links_weigh_as_far_as_they_are_sure():

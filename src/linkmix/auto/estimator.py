@@ -9,18 +9,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix import starts
-from linkmix.arrays import Array, Floats, Ints, log_sum_exp
+from linkmix.arrays import Array, Floats, Ints, has_gaps, log_sum_exp
 from linkmix.auto.labelings import LABELINGS, first_guesses
-from linkmix.auto.pool import REG_COVAR, Candidate, Contest, density, leaderboard, run
-from linkmix.auto.ranking import by_links_then_agreement
+from linkmix.auto.pool import REG_COVAR, Candidate, Contest, densities, leaderboard, place_of, run
+from linkmix.auto.ranking import by_links_structure_and_agreement
 from linkmix.auto.shapes import SHAPES
+from linkmix.auto.structure import graphs
 from linkmix.checks import as_links, check_choice, check_known_labels, check_links, check_number, check_sample_weight
 from linkmix.couplings import Graph
 from linkmix.couplings.graph import unwarned
@@ -32,6 +32,8 @@ from linkmix.mixture import LinkMixture
 
 MOST_CLASSES = 10
 """Largest number of classes that is tried by itself."""
+LAST_STEPS = 10
+"""EM steps of the winner on all rows, if the search saw but a part of them; one step, if it saw all."""
 ABOUT_AS_WELL = 3.0
 """Nats of the log-probability of the links by which a smaller number of classes may be behind."""
 
@@ -52,25 +54,28 @@ class Budget:
 
     guesses: tuple[str, ...]
     shapes: tuple[str, ...]
+    more_shapes: tuple[str, ...]
     n_points: int
 
 
 _WITHOUT_WARD = tuple(name for name in LABELINGS if not name.startswith("Ward"))
+_FIRST = ("1", "1, heavy tails", "3, shared", "3, shared, heavy tails")
 BUDGETS = {
-    "small": Budget(("k-means", "PCK-means", "E2CP", "E2CP, sparse"), ("1", "2", "2, shared"), 1000),
-    "default": Budget(_WITHOUT_WARD, tuple(SHAPES), 2000),
-    "large": Budget(tuple(LABELINGS), tuple(SHAPES), 10_000),
+    "small": Budget(("k-means", "PCK-means", "E2CP, sparse"), _FIRST, ("6",), 1000),
+    "default": Budget(_WITHOUT_WARD, _FIRST, tuple(SHAPES), 2000),
+    "large": Budget(tuple(LABELINGS), tuple(SHAPES), tuple(SHAPES), 10_000),
 }
 
 
 class AutoLinkMixture(ClusterMixin, BaseEstimator):
     """Mixture with links that chooses its start and its shape by the links.
 
-    Fits mixtures from many first guesses, some of them made with the links, with one to three clusters per class, and
-    takes the one that explains the links best: the fewest links broken by labels that do not know the links, then the
-    agreement with the other candidates. Columns are brought to unit variance first, and constant ones are left out, so
-    the unit of a column does not matter. All links are coupled as a network. Where a link has a confidence, or a named
-    annotator whose reliability is then learned, a wrong one does little harm.
+    Fits mixtures from many first guesses, some of them made with the links, of Gaussian and of Student-t clusters, one
+    or several per class, and takes the best one: by how well labels that do not know the links explain them, by how
+    few neighbours they part, and by what the candidates agree on. EM stops after 30 steps, as more of them lead away
+    from the user's classes. Columns are brought to unit variance first, and constant ones are left out, so the unit of
+    a column does not matter. All links are coupled as a network. Where a link has a confidence, or a named annotator
+    whose reliability is then learned, a wrong one does little harm.
 
     Parameters
     ----------
@@ -95,8 +100,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
     estimators_ : list of LinkMixture
         The committee; the winner is the first.
     leaderboard_ : structured ndarray
-        Every candidate, the best first: start, shape, links broken, log-probability of the links, log-likelihood, BIC,
-        number of EM steps, whether it was given up early, and seconds. ``pandas.DataFrame`` takes it as it is.
+        Every candidate, the best first: start, shape, links broken, log-probability of the links, structure
+        (modularity of the labels), score, log-likelihood, BIC, number of EM steps, whether it was given up early, and
+        seconds. ``pandas.DataFrame`` takes it as it is.
     choice_ : structured ndarray
         With ``n_classes="auto"`` the best candidate for each number of classes.
     links_to_review_ : structured ndarray
@@ -214,7 +220,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the search has its own number of steps
             self.estimators_ = [
-                self._mixture(ground, candidate).fit(
+                self._mixture(ground, candidate, len(Z)).fit(
                     Z, None if known is None else known, links=checked, sample_weight=weights
                 )
                 for candidate in chosen
@@ -312,19 +318,30 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
                 f"n_samples={len(given.X)} is less than n_classes={n_classes}: pass more points or ask for fewer"
             )
         some = _sample(given, budget.n_points, seed)
+        filled = starts.without_gaps(some.X)
+        spread = self.scale_[self.scale_ > 0]
         coupling = Graph(learn, quick=True)
         with unwarned():  # the winner is fitted with all there is
-            model = bind(density(some.X.shape[1]), coupling, some.links, n_classes, 1.0)
-        ground = Contest(some, model, part(some), n_classes)
+            models = {
+                name: bind(density, coupling, some.links, n_classes, 1.0)
+                for name, density in densities(some.X.shape[1], has_gaps(some.X)).items()
+            }
+        ground = Contest(some, models, graphs(filled, spread), part(some), n_classes)
         links = some.links
         if some.known is not None:  # for the guesses, known labels are links like others
             links = links.union(Links.from_labels(some.known))
-        filled = starts.without_gaps(some.X)
-        spread = self.scale_[self.scale_ > 0]
         guesses = first_guesses(filled, spread, links, n_classes, budget.guesses, RandomState(seed))
         with few_threads(*some.X.shape):
             named = [(name, _renumbered(labels, some.known, n_classes)) for name, labels in guesses]
-            return ground, run(ground, named, budget.shapes, by_links_then_agreement, seed, self._progress)
+            return ground, run(
+                ground,
+                named,
+                budget.shapes,
+                budget.more_shapes,
+                by_links_structure_and_agreement,
+                seed,
+                self._progress,
+            )
 
     def _choose(self, contest: Any, n_rows: int) -> tuple[int, Contest, list[Candidate]]:
         """Try all numbers of classes and choose one by the best candidate of each."""
@@ -346,39 +363,36 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         n_classes = number_of_classes(self.choice_)
         return n_classes, *found[n_classes]
 
-    def _mixture(self, ground: Contest, candidate: Candidate) -> LinkMixture:
+    def _mixture(self, ground: Contest, candidate: Candidate, n_rows: int) -> LinkMixture:
         """The candidate as an estimator that goes on from where it is."""
-        clusters, shared = SHAPES[candidate.shape]
-        parameters = candidate.parameters
+        shape, parameters = SHAPES[candidate.shape], candidate.parameters
+        density = ground.model(candidate.shape).density
         start = {
             "class_weights": parameters.class_weights,
             "cluster_weights": parameters.cluster_weights,
-            **ground.model.density.attributes(parameters.components, (ground.n_classes, clusters)),
+            **density.attributes(parameters.components, (ground.n_classes, shape.clusters)),
         }
         return LinkMixture(
             ground.n_classes,
-            clusters_per_class=clusters,
-            shared_clusters=shared,
+            clusters_per_class=shape.clusters,
+            shared_clusters=shape.shared,
+            density=shape.density,
             coupling="graph",
             shrinkage="auto",
             reg_covar=REG_COVAR,
             init=start,
+            max_iter=LAST_STEPS if len(ground.given.X) < n_rows else 1,
             random_state=0,
         )
 
     def _align(self, Z: Floats) -> None:
         """Which class of each member is which class of the first one."""
-        first = self.estimators_[0].predict_proba(Z)
-        self._places = []
-        for model in self.estimators_:
-            _, place = linear_sum_assignment(-(model.predict_proba(Z).T @ first))
-            self._places.append(place)
+        all_of_them = [model.predict_proba(Z) for model in self.estimators_]
+        self._places = [place_of(each, all_of_them[0]) for each in all_of_them]
 
     def _mean_probability(self, Z: Floats) -> Floats:
-        total = np.zeros((len(Z), self.n_classes_))
-        for model, place in zip(self.estimators_, self._places, strict=True):
-            total[:, place] += model.predict_proba(Z)
-        return total / len(self.estimators_)
+        each = [model.predict_proba(Z)[:, place] for model, place in zip(self.estimators_, self._places, strict=True)]
+        return np.asarray(np.mean(each, axis=0))
 
     def _label(self, given: Knowledge, learn: bool) -> None:
         """Labels of the training points: of the only member, or of the committee with the links put in again."""
@@ -395,7 +409,8 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
                 log_probability = np.maximum(np.log(probability[points]), -1e3)
             parameters = self.best_estimator_._parameters
             even = np.full(self.n_classes_, 1 / self.n_classes_)
-            model = bind(density(given.X.shape[1]), Graph(learn), given.links, self.n_classes_, 1.0)
+            density = densities(given.X.shape[1], missing=True)["gaussian"]  # which has no part in this
+            model = bind(density, Graph(learn), given.links, self.n_classes_, 1.0)
             parameters = type(parameters)(even, parameters.cluster_weights, None, parameters.reliability)
             self.labels_[points] = linked_labels(model, part(given), given.links, parameters, log_probability)
 

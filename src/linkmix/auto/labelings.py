@@ -121,7 +121,7 @@ def first_guesses(
         if len(Z) > labeling.at_most or (labeling.distances == "whole" and alike):
             continue
         if labeling.distances not in views:
-            views[labeling.distances] = _one_scale(Z * spread) if labeling.distances == "whole" else by_links(Z, links)
+            views[labeling.distances] = one_scale(Z * spread) if labeling.distances == "whole" else by_links(Z, links)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a guess may stop early
             labels = labeling.guess(views[labeling.distances], links, n_classes, random)
@@ -167,10 +167,11 @@ def by_links(Z: Floats, links: Links) -> Floats:
     target = (scatter + (n_features + 2) * share * overall) / (freedom + n_features + 2)
     values, vectors = np.linalg.eigh(target)
     values = np.maximum(values, 1e-8 * max(float(values[-1]), np.finfo(np.float64).tiny))
-    return _one_scale(Z @ (vectors / np.sqrt(values)) @ vectors.T)
+    return one_scale(Z @ (vectors / np.sqrt(values)) @ vectors.T)
 
 
-def _one_scale(Z: Floats) -> Floats:
+def one_scale(Z: Floats) -> Floats:
+    """Points about their mean, with one squared unit per column on average."""
     centred = Z - Z.mean(axis=0)
     size = np.sqrt(np.mean(centred**2))
     return np.asarray(centred / size if size > 0 else centred)

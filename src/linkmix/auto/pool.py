@@ -1,7 +1,10 @@
-"""Candidates: every first guess with every shape, fitted to the same points and links, the hopeless ones given up."""
+"""Candidates: every first guess with every shape, fitted to the same points and links, the hopeless ones given up.
+
+What the best of them agree on is then a guess of its own, for more shapes.
+"""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -9,31 +12,40 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import RandomState
+from scipy.optimize import linear_sum_assignment
 
 from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints, shares
 from linkmix.auto.ranking import Evidence, Rule, weigh
 from linkmix.auto.shapes import SHAPES
-from linkmix.densities import Gaussian
+from linkmix.auto.structure import structure
+from linkmix.densities import Gaussian, StudentT
 from linkmix.errors import DegenerateCluster
 from linkmix.fitting import Knowledge, naming_rows
 
-FIRST_STEPS = 3
+FIRST_STEPS = 5
 """EM steps after which a candidate is looked at for the first time."""
-KEPT = 1 / 3
-"""Share of the candidates that go on after that."""
+HOPELESS = 12.0
+"""Nats by which a candidate may be behind the best one then and still go on."""
 AT_LEAST = 8
 """Number of candidates that go on at least."""
-MOST_STEPS = 100
+MOST_STEPS = 25
+"""EM steps after that. More of them lead away from the user's classes: the likelihood of a wrong model wants others."""
+BEST = 5
+"""Number of the best candidates whose mean is the guess of the second round."""
+POINTS_PER_CLUSTER = 3
+"""Points that there are at least for each of many clusters."""
 REG_COVAR = 1e-4
 """Added to the variances of columns of unit variance."""
 
 LEADERBOARD = np.dtype(
     [
         ("start", "U32"),
-        ("shape", "U12"),
+        ("shape", "U24"),
         ("links_broken", np.float64),
         ("log_probability_of_links", np.float64),
+        ("structure", np.float64),
+        ("score", np.float64),
         ("log_likelihood", np.float64),
         ("bic", np.float64),
         ("n_iter", np.int64),
@@ -63,6 +75,8 @@ class Candidate:
         Time taken.
     finished : bool
         Whether it was run to its end and not given up before.
+    score : float
+        By what it was ranked.
     """
 
     start: str
@@ -73,6 +87,7 @@ class Candidate:
     n_iter: int
     seconds: float
     finished: bool = False
+    score: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,8 +98,10 @@ class Contest:
     ----------
     given : Knowledge
         Scaled points, links, weights and known labels.
-    model : Model
-        Density and coupling; it has the links in it.
+    models : mapping of str to Model
+        Density and coupling by the name of the density; the coupling has the links in it.
+    graphs : list of sparse arrays
+        Which points are neighbours.
     data : Data
         The points, parted into free and linked ones.
     n_classes : int
@@ -92,20 +109,26 @@ class Contest:
     """
 
     given: Knowledge
-    model: em.Model
+    models: Mapping[str, em.Model]
+    graphs: list[Any]
     data: em.Data
     n_classes: int
 
     def begin(self, start: str, labels: Ints, shape: str, seed: int) -> Candidate | None:
         """Start EM from a guess and make the first steps; None if a cluster degenerates."""
         begin = time.perf_counter()
-        clusters, shared = SHAPES[shape]
-        layout = starts.Shape(self.n_classes, clusters, shared)
+        model = self.model(shape)
+        layout = starts.Shape(self.n_classes, SHAPES[shape].clusters, SHAPES[shape].shared)
         random, weights = RandomState(seed), self.given.sample_weight
-        first = starts.from_classes(self.model.density, self.given.X, labels, layout, random, weights)
-        if self.model.coupling.annotators:
-            first = replace(first, reliability=self.model.coupling.first_reliability())
+        first = starts.from_classes(model.density, self.given.X, labels, layout, random, weights)
+        if model.coupling.annotators:
+            first = replace(first, reliability=model.coupling.first_reliability())
         return self._run(Candidate(start, shape, first, Evidence(0, 0, labels), 0.0, 0, 0.0), FIRST_STEPS, 0.0, begin)
+
+    def once_more(self, labels: Ints, shape: str, seed: int) -> Candidate | None:
+        """Run a candidate from what the best ones agree on."""
+        begun = self.begin("the best", labels, shape, seed)
+        return None if begun is None else self.finish(begun)
 
     def finish(self, candidate: Candidate) -> Candidate | None:
         """Run a candidate to its end."""
@@ -115,28 +138,40 @@ class Contest:
     def _run(self, candidate: Candidate, n_steps: int, tol: float, begin: float) -> Candidate | None:
         try:
             with naming_rows(self.given.links, self.n_classes):
-                fit = em.fit(self.model, self.data, candidate.parameters, tol=tol, max_iter=n_steps)
+                fit = em.fit(self.model(candidate.shape), self.data, candidate.parameters, tol=tol, max_iter=n_steps)
         except DegenerateCluster:
             return None
+        after = replace(candidate, parameters=fit.parameters)
+        evidence = weigh(self.probabilities(after), self.given.links)
         return replace(
-            candidate,
-            parameters=fit.parameters,
-            evidence=weigh(shares(self.log_joint(fit.parameters)), self.given.links),
+            after,
+            evidence=replace(evidence, structure=structure(self.graphs, evidence.labels, self.n_classes)),
             log_likelihood=fit.log_likelihood,
             n_iter=candidate.n_iter + len(fit.trace) - 1,
             seconds=candidate.seconds + time.perf_counter() - begin,
         )
 
-    def log_joint(self, parameters: em.Parameters) -> Floats:
-        """Log of class weight times density of all points."""
-        return em.class_log_joint(self.model.density, parameters, self.given.X)
+    def model(self, shape: str) -> em.Model:
+        """Density and coupling for a shape."""
+        return self.models[SHAPES[shape].density]
+
+    def takes(self, shape: str) -> bool:
+        """Whether there is a density for the shape, and a few points for each cluster of it if it has many."""
+        n_clusters = SHAPES[shape].clusters * self.n_classes
+        few = POINTS_PER_CLUSTER if SHAPES[shape].clusters > 3 else 1
+        return SHAPES[shape].density in self.models and few * n_clusters <= len(self.given.X)
+
+    def probabilities(self, candidate: Candidate) -> Floats:
+        """Probability of each class for all points, from the point alone."""
+        density = self.model(candidate.shape).density
+        return shares(em.class_log_joint(density, candidate.parameters, self.given.X))
 
     def bic(self, candidate: Candidate) -> float:
         """Bayesian information criterion; lower is better."""
         parameters, n_features = candidate.parameters, self.given.X.shape[1]
-        clusters, _ = SHAPES[candidate.shape]
-        n_components = clusters * self.n_classes
-        free = self.model.density.free_parameters(parameters.components, n_components, n_features)
+        n_components = SHAPES[candidate.shape].clusters * self.n_classes
+        density = self.model(candidate.shape).density
+        free = density.free_parameters(parameters.components, n_components, n_features)
         count = parameters.cluster_weights.size - 1 + free
         return -2 * candidate.log_likelihood + count * float(np.log(len(self.given.X)))
 
@@ -148,11 +183,12 @@ def run(
     contest: Contest,
     guesses: Iterable[tuple[str, Ints]],
     shapes: tuple[str, ...],
+    more_shapes: tuple[str, ...],
     rule: Rule,
     seed: int,
     progress: Progress,
 ) -> list[Candidate]:
-    """Fit candidates and rank them: first a few steps of each, then the promising ones to their end.
+    """Fit candidates and rank them: first a few steps of each, then the promising ones to their end, then once more.
 
     Parameters
     ----------
@@ -160,8 +196,8 @@ def run(
         What to fit to.
     guesses : iterable of (name, labels)
         Where to start.
-    shapes : tuple of str
-        Names from `SHAPES`.
+    shapes, more_shapes : tuple of str
+        Names from `SHAPES`: for all guesses, and for what the best candidates agree on.
     rule : Rule
         By what to rank.
     seed : int
@@ -174,20 +210,37 @@ def run(
     list of Candidate
         The best first; those that were given up at the end.
     """
-    n_counted = len(contest.given.X)
-    tried = [shape for shape in shapes if SHAPES[shape][0] * contest.n_classes <= n_counted]
+    tried = [shape for shape in shapes if contest.takes(shape)]
     tasks = [partial(contest.begin, name, labels, shape, seed) for name, labels in guesses for shape in tried]
-    begun = _all(tasks, progress)
+    begun = _ranked(_all(tasks, progress), rule, contest.n_classes)
     if not begun:
         raise DegenerateCluster(
             f"none of the {len(tasks)} candidates has clusters of more than one point: pass more points or ask for "
             f"fewer classes than n_classes={contest.n_classes}"
         )
-    order = _order(begun, rule, contest.n_classes)
-    n_kept = max(AT_LEAST, int(np.ceil(KEPT * len(begun))))
-    finished = _all([partial(contest.finish, begun[i]) for i in order[:n_kept]], progress)
-    best = [finished[i] for i in _order(finished, rule, contest.n_classes)]
-    return best + [begun[i] for i in order[n_kept:]] if finished else [begun[i] for i in order]
+    n_kept = max(AT_LEAST, sum(candidate.score >= begun[0].score - HOPELESS for candidate in begun))
+    given_up = begun[n_kept:]
+    finished = _ranked(
+        _all([partial(contest.finish, best) for best in begun[:n_kept]], progress), rule, contest.n_classes
+    )
+    if not finished:
+        return begun
+    if finished[0].evidence.broken == 0:  # the links ask for no more
+        return finished + given_up
+    labels = mean_of([contest.probabilities(best) for best in finished[:BEST]]).argmax(axis=1)
+    more = [partial(contest.once_more, labels, shape, seed) for shape in more_shapes if contest.takes(shape)]
+    return _ranked(finished + _all(more, progress), rule, contest.n_classes) + given_up
+
+
+def mean_of(probabilities: Sequence[Floats]) -> Floats:
+    """Mean of the probabilities of several models, each with its classes in the order of the first one."""
+    first = probabilities[0]
+    return np.asarray(np.mean([each[:, place_of(each, first)] for each in probabilities], axis=0))
+
+
+def place_of(probabilities: Floats, first: Floats) -> Ints:
+    """For each class of the first model, the class of another one that goes with it."""
+    return np.asarray(linear_sum_assignment(-(first.T @ probabilities))[1])
 
 
 def leaderboard(contest: Contest, candidates: list[Candidate]) -> Array:
@@ -199,6 +252,8 @@ def leaderboard(contest: Contest, candidates: list[Candidate]) -> Array:
             candidate.shape,
             candidate.evidence.broken,
             candidate.evidence.log_probability,
+            candidate.evidence.structure,
+            candidate.score,
             candidate.log_likelihood,
             contest.bic(candidate),
             candidate.n_iter,
@@ -208,9 +263,12 @@ def leaderboard(contest: Contest, candidates: list[Candidate]) -> Array:
     return table
 
 
-def density(n_features: int) -> Gaussian:
+def densities(n_features: int, missing: bool) -> dict[str, Gaussian | StudentT]:
     """Full covariances, shrunk to the pooled one by a weight of so many points as a covariance needs at least."""
-    return Gaussian(reg_covar=REG_COVAR, shrinkage=n_features + 2.0)
+    found: dict[str, Gaussian | StudentT] = {"gaussian": Gaussian(reg_covar=REG_COVAR, shrinkage=n_features + 2.0)}
+    if not missing:  # which Student-t components do not take
+        found["student"] = StudentT(reg_covar=REG_COVAR, shrinkage=n_features + 2.0)
+    return found
 
 
 def _all(tasks: Sequence[Callable[[], Candidate | None]], progress: Progress) -> list[Candidate]:
@@ -219,8 +277,8 @@ def _all(tasks: Sequence[Callable[[], Candidate | None]], progress: Progress) ->
     return [result for result in progress(results, len(tasks)) if result is not None]
 
 
-def _order(candidates: list[Candidate], rule: Rule, n_classes: int) -> list[int]:
+def _ranked(candidates: list[Candidate], rule: Rule, n_classes: int) -> list[Candidate]:
     if not candidates:
         return []
     scores = rule([candidate.evidence for candidate in candidates], n_classes)
-    return [int(i) for i in np.argsort(-scores, kind="stable")]
+    return [replace(candidates[i], score=float(scores[i])) for i in np.argsort(-scores, kind="stable")]

@@ -1,9 +1,11 @@
-"""Which candidate to take: the one that breaks the fewest links, and of those the one that the others agree with.
+"""Which candidate to take: the one that explains the links, follows the gaps between the points, and is not alone.
 
 A candidate is judged by its labels without the help of the links: links that hold only because they are enforced say
 nothing about the points around them. With few links many candidates break none. The likelihood does not help then, as
-the likelihood of a wrong model does not want the user's classes; what starts and shapes of many kinds agree on is a
-better guide. To try another rule, write a function like `by_links_then_agreement`.
+the likelihood of a wrong model does not want the user's classes. Two other things do: whether neighbours have the same
+label, which asks for no shape of the classes, and what starts and shapes of many kinds agree on. Both count as much as
+a number of links would, so that the more links there are, the more it is they who decide. To try another rule, write a
+function like `by_links_structure_and_agreement`.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +20,15 @@ LEAST = 0.05
 """No broken link counts for less than this probability: some are wrong, and no model is right."""
 TEMPERATURE = 2.0
 """Nats of the probability of the links by which a candidate may be behind and still have a say."""
+STRUCTURE = 50.0
+"""Nats of the probability of the links that one unit of modularity is worth."""
+AGREEMENT = 12.5
+"""Nats that one unit of agreement is worth."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the links say about a candidate.
+    """What speaks for a candidate.
 
     Attributes
     ----------
@@ -32,11 +38,14 @@ class Evidence:
         Log-probability of the links.
     labels : ndarray of shape (n_samples,)
         Labels from the points alone.
+    structure : float
+        How well the labels follow the gaps between the points.
     """
 
     broken: float
     log_probability: float
     labels: Ints
+    structure: float = 0.0
 
 
 Rule = Callable[[Sequence[Evidence], int], Floats]
@@ -79,20 +88,22 @@ def weigh(probabilities: Floats, links: Links) -> Evidence:
     return Evidence(broken, total, labels)
 
 
-def by_links_then_agreement(candidates: Sequence[Evidence], n_classes: int) -> Floats:
-    """Fewest broken links first, then agreement with the other candidates, those that explain the links most of all.
+def by_links_structure_and_agreement(candidates: Sequence[Evidence], n_classes: int) -> Floats:
+    """Log-probability of the links, plus structure and agreement in the same unit.
+
+    Those who explain the links most of all have the greatest say in what the candidates agree on.
 
     Parameters
     ----------
     candidates : sequence of Evidence
-        What links say of each.
+        What speaks for each.
     n_classes : int
         Number of classes.
 
     Returns
     -------
     ndarray of shape (n_candidates,)
-        A score; the highest is the best.
+        A score in nats; the highest is the best.
 
     Examples
     --------
@@ -100,14 +111,15 @@ def by_links_then_agreement(candidates: Sequence[Evidence], n_classes: int) -> F
 
     >>> import numpy as np
     >>> one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    >>> by_links_then_agreement([Evidence(0, -1.0, labels) for labels in (one, 1 - one, other)], 2).round(2).tolist()
-    [0.68, 0.68, 0.45]
+    >>> all_three = [Evidence(0, -1.0, labels) for labels in (one, 1 - one, other)]
+    >>> by_links_structure_and_agreement(all_three, 2).round(2).tolist()
+    [5.25, 5.25, -1.0]
     """
-    broken = np.array([candidate.broken for candidate in candidates])
     log_probability = np.array([candidate.log_probability for candidate in candidates])
+    structure = np.array([candidate.structure for candidate in candidates])
     say = np.exp((log_probability - log_probability.max()) / TEMPERATURE)
     likeness = agreement([candidate.labels for candidate in candidates], n_classes) @ say / say.sum()
-    return np.asarray(-broken + 0.45 * (1 + likeness))  # less than one broken link
+    return np.asarray(log_probability + STRUCTURE * structure + AGREEMENT * likeness)
 
 
 def agreement(labelings: Sequence[Ints], n_classes: int) -> Floats:

@@ -1,12 +1,34 @@
-"""Shapes of the classes that are tried: one Gaussian, several, or a pool of Gaussians that all classes mix."""
+"""Shapes of the classes that are tried: how many clusters, of which density, and whether classes share them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-SHAPES: Mapping[str, tuple[int, bool]] = {
-    "1": (1, False),
-    "2": (2, False),
-    "3": (3, False),
-    "2, shared": (2, True),
-    "3, shared": (3, True),
+
+@dataclass(frozen=True)
+class ClassShape:
+    """What the classes are made of.
+
+    Attributes
+    ----------
+    clusters : int
+        Clusters per class.
+    shared : bool
+        Whether all classes mix one pool of them.
+    density : {"gaussian", "student"}
+        Density of the clusters. Student-t has heavy tails: points that fit no class hardly move it.
+    """
+
+    clusters: int
+    shared: bool
+    density: str
+
+
+SHAPES: Mapping[str, ClassShape] = {
+    "1": ClassShape(1, False, "gaussian"),
+    "1, heavy tails": ClassShape(1, False, "student"),
+    "3, shared": ClassShape(3, True, "gaussian"),
+    "3, shared, heavy tails": ClassShape(3, True, "student"),
+    "6": ClassShape(6, False, "gaussian"),
+    "6, heavy tails": ClassShape(6, False, "student"),
 }
-"""Clusters per class, and whether all classes mix one pool of them, by name."""
+"""All shapes by name."""

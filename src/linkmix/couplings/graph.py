@@ -39,6 +39,8 @@ LARGEST_TABLE, LARGEST_QUICK_TABLE = 2**20, 2**12
 """Numbers in the largest table of exact inference: a second for each step of EM, and a millisecond."""
 WEIGHT_STEPS, QUICK_WEIGHT_STEPS = 200, 3
 """Steps of the search for the class weights in one M-step. A few are enough to climb."""
+LOOPY_TOL, QUICK_LOOPY_TOL = 1e-8, 1e-3
+"""Largest change of a message at which belief propagation stops."""
 
 
 @contextmanager
@@ -63,6 +65,7 @@ class LinkGraph:
         *,
         learn_reliability: bool = False,
         max_table: int = LARGEST_TABLE,
+        loopy_tol: float = LOOPY_TOL,
     ) -> None:
         self.statements = Statements.of(links, learn_reliability=learn_reliability)
         self.chunklet = links.chunklets(n_linked)
@@ -77,7 +80,9 @@ class LinkGraph:
         self.edges = ends[self.between]
         self.n_classes = n_classes
         with self._naming_links():
-            self.network = LabelNetwork(len(self.size), n_classes, self.edges, hard=self.certain, max_table=max_table)
+            self.network = LabelNetwork(
+                len(self.size), n_classes, self.edges, hard=self.certain, max_table=max_table, loopy_tol=loopy_tol
+            )
 
     def potentials(self, reliability: Floats) -> tuple[Floats, Floats, float]:
         """Log-potentials of the edges for equal and different labels, and the constant of what lies in chunklets."""
@@ -142,9 +147,16 @@ class BoundGraph(BoundCoupling):
     def __init__(
         self, links: Links, n_linked: int, n_classes: int, sampling: str, learn_reliability: bool, quick: bool
     ) -> None:
-        max_table = LARGEST_QUICK_TABLE if quick else LARGEST_TABLE
+        max_table, loopy_tol = (LARGEST_QUICK_TABLE, QUICK_LOOPY_TOL) if quick else (LARGEST_TABLE, LOOPY_TOL)
         self._weight_steps = QUICK_WEIGHT_STEPS if quick else WEIGHT_STEPS
-        self.graph = LinkGraph(links, n_linked, n_classes, learn_reliability=learn_reliability, max_table=max_table)
+        self.graph = LinkGraph(
+            links,
+            n_linked,
+            n_classes,
+            learn_reliability=learn_reliability,
+            max_table=max_table,
+            loopy_tol=loopy_tol,
+        )
         graph = self.graph
         self._exponent = graph.size if sampling == "points" else np.ones(len(graph.size))
         # The prior network has the certain cannot-links alone. Most of it is simple: a chunklet of exponent 1 that is
@@ -162,7 +174,9 @@ class BoundGraph(BoundCoupling):
         rest_edges = number[edges[~pair]]
         with unwarned():  # the network of all links has warned already
             hard = np.ones(len(rest_edges), dtype=bool)
-            self._prior = LabelNetwork(len(self._rest), n_classes, rest_edges, hard=hard, max_table=max_table)
+            self._prior = LabelNetwork(
+                len(self._rest), n_classes, rest_edges, hard=hard, max_table=max_table, loopy_tol=loopy_tol
+            )
         self._prior_same = np.full(len(rest_edges), -np.inf)
         self._prior_different = np.zeros(len(rest_edges))
 

@@ -80,6 +80,8 @@ class LabelNetwork:
         Entries of the largest table of exact inference.
     fallback : {"loopy", "error"}
         What to do with a core that needs a larger one.
+    loopy_tol : float
+        Largest change of a message at which loopy belief propagation stops.
 
     Attributes
     ----------
@@ -121,6 +123,7 @@ class LabelNetwork:
         hard: Array | None = None,
         max_table: int = 2**20,
         fallback: Literal["loopy", "error"] = "loopy",
+        loopy_tol: float = 1e-8,
     ) -> None:
         if fallback not in ("loopy", "error"):
             raise ValueError(f"fallback={fallback!r} is not known: choose 'loopy' or 'error'")
@@ -150,7 +153,7 @@ class LabelNetwork:
         self._forest = Forest(rest, self._pairs[pair_rest], pair_rest, n_nodes)
         core_pairs = np.setdiff1d(pair_rest, self._forest.parent_pairs, assume_unique=True)
         self._forest_components = self.components[self._forest.order]
-        self._prepare_cores(core_pairs, max_table, fallback)
+        self._prepare_cores(core_pairs, max_table, fallback, loopy_tol)
 
     def infer(
         self,
@@ -324,7 +327,7 @@ class LabelNetwork:
             raise self._infeasible(int(colouring.odd_components[0]))
         return colouring
 
-    def _prepare_cores(self, core_pairs: Ints, max_table: int, fallback: str) -> None:
+    def _prepare_cores(self, core_pairs: Ints, max_table: int, fallback: str, loopy_tol: float) -> None:
         position = self._forest.position
         trees: list[tuple[int, list[Clique]]] = []
         wide: list[int] = []
@@ -341,7 +344,7 @@ class LabelNetwork:
         self._exact_pairs, self._wide_pairs = core_pairs[~is_wide], core_pairs[is_wide]
         self._junction_tree = JunctionTree(self.n_classes, trees, position[self._pairs[self._exact_pairs]])
         self._wide_positions, ends = np.unique(position[self._pairs[self._wide_pairs]], return_inverse=True)
-        self._loopy = LoopyPropagation(ends.reshape(-1, 2))
+        self._loopy = LoopyPropagation(ends.reshape(-1, 2), tol=loopy_tol)
         if not wide:
             return
         message = self._describe_wide(wide, max_table)

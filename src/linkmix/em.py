@@ -395,10 +395,9 @@ def _plain_sums(density: Density[Any, Any], parameters: Parameters, rows: Rows) 
     if native.active() and rows.complete:
         found = density.mixture_sums(parameters.components, rows.X, log_weights, rows.weights)
     log_likelihood, statistics, weight = found or _mixture_sums(density, parameters, rows, log_weights)
-    if parameters.shared_clusters:  # what a component has is shared by the classes, for all rows alike
-        counts = weight * shares(log_joint, axis=0)
-    else:
-        counts = weight.reshape(log_joint.shape)
+    # What a component in a shared pool has is shared by the classes, for all rows alike.
+    shared = parameters.shared_clusters
+    counts = weight * shares(log_joint, axis=0) if shared else weight.reshape(log_joint.shape)
     return FreeSums(log_likelihood, statistics, counts, counts.sum(axis=1))
 
 

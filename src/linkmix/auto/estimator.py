@@ -188,7 +188,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
     ) -> Self:
         self._check_parameters()
         points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        weights = check_sample_weight(sample_weight, points)
+        weights = check_sample_weight(sample_weight, len(points))
         learn = links.must_annotators is not None or links.cannot_annotators is not None
         links = links.at_most(FIRST_RELIABILITY) if learn else links
         self.center_, self.scale_ = _scale(points)

@@ -187,11 +187,13 @@ def cluster_log_joint(density: Density[Any, Any], parameters: Parameters, X: Arr
 
 def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array) -> Floats:
     """Log of class weight times density, ``log a_m + log p(x | m)``, shape (n, M)."""
-    blocks = [
-        log_sum_exp(cluster_log_joint(density, parameters, some.X))
-        for some in _blocks(Rows(X), parameters.cluster_weights)
-    ]
-    return np.concatenate(blocks) + np.log(parameters.class_weights)
+    log_joint = np.empty((len(X), len(parameters.class_weights)))
+    first = 0
+    for some in _blocks(Rows(X), parameters.cluster_weights):
+        log_joint[first : first + len(some)] = log_sum_exp(cluster_log_joint(density, parameters, some.X))
+        first += len(some)
+    log_joint += np.log(parameters.class_weights)
+    return log_joint
 
 
 def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X: Array) -> Ints:

@@ -158,8 +158,7 @@ def test_a_folder_of_parquet_files(tmp_path, small_portions):
 
 @pytest.mark.parametrize("init", ["kmeans++", "links"])
 def test_starts_are_drawn_from_a_sample(small_portions, monkeypatch, init):
-    """With the sample size that there is, and with a sample that is far smaller than the data."""
-    X, y, links = problem(3000)
+    X, _, links = problem(3000)
     monkeypatch.setattr("linkmix.fitting.SAMPLE_NUMBERS", 900)
     seen = []
     monkeypatch.setattr(
@@ -225,7 +224,7 @@ def test_what_can_be_read_only_once_is_refused():
 def test_blocks_that_change_are_noticed(small_portions):
     X, _, _ = problem()
     once = iter(cuts(X))
-    with pytest.raises(ValueError, match="not those that were read before .there were 11 of them, with 1000 rows"):
+    with pytest.raises(ValueError, match=r"not those that were read before .there were 11 of them, with 1000 rows"):
         model().fit(Blocks(lambda: once))
     lengths = iter([1000, 990, 980, 970])
     with pytest.raises(ValueError, match="not those that were read before"):

@@ -146,7 +146,7 @@ class Table(ABC):
 
     def labels(self, density: Density[Any, Any], parameters: em.Parameters, rows: Ints, values: Ints) -> Any:
         """Most probable class of each row, from the row alone; but for some ``rows``, which have the given values."""
-        label = partial(_label, density, parameters)
+        label = partial(label_rows, density, parameters)
         labels = np.empty(len(self), dtype=np.int64)
         for first, some in zip(self.firsts, self.map(label, rows, values), strict=False):
             labels[first : first + len(some)] = some
@@ -157,7 +157,8 @@ def _pick(block: Array, rows: Ints) -> Array:
     return np.asarray(block[rows])
 
 
-def _label(density: Density[Any, Any], parameters: em.Parameters, block: Array, rows: Ints, values: Ints) -> Ints:
+def label_rows(density: Density[Any, Any], parameters: em.Parameters, block: Array, rows: Ints, values: Ints) -> Ints:
+    """Most probable class of each row of a block, but for some rows."""
     classes = em.most_probable_classes(density, parameters, block)
     classes[rows] = values
     return classes

@@ -1,14 +1,16 @@
 """Rows that are read block by block: the same fit as in memory, in bounded memory."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
 
-from linkmix import Blocks, LinkMixture, Links, em, native
+from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, em, native
 from linkmix.densities import Bernoulli, Categorical
 
 ENGINES = ["native", "off"]
@@ -222,6 +224,13 @@ def test_what_can_be_read_only_once_is_refused():
         Blocks(3)
 
 
+def test_the_automatic_mixture_asks_for_a_sample():
+    with pytest.raises(
+        ValueError, match="X is a Blocks, and AutoLinkMixture needs points in memory: fit it to a sample"
+    ):
+        AutoLinkMixture(3).fit(Blocks(cuts(problem()[0])))
+
+
 def test_blocks_that_change_are_noticed(small_portions):
     X, _, _ = problem()
     once = iter(cuts(X))
@@ -310,3 +319,33 @@ def test_memory_is_bounded_by_a_block(tmp_path, kind):
         assert "MemoryError" in result.stderr
     else:
         assert result.returncode == 0, result.stderr
+
+
+INTERRUPTED = """
+    import time
+    import numpy as np
+    from linkmix import Blocks, LinkMixture
+
+    def blocks():
+        for seed in range(40):
+            yield np.random.default_rng(seed).normal(size=(50_000, 4))
+
+    model = LinkMixture(8, tol=0, max_iter=10**8, random_state=0)
+    print("ready", flush=True)
+    try:
+        model.fit(Blocks(blocks))
+    except KeyboardInterrupt:
+        print("interrupted", hasattr(model, "means_"), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_ctrl_c_ends_a_fit_to_blocks_promptly():
+    command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(2.0)
+        process.send_signal(signal.SIGINT)
+        sent = time.perf_counter()
+        assert process.stdout.readline() == "interrupted False\n"
+        assert time.perf_counter() - sent < 2.0

@@ -229,8 +229,10 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The points. NaN stands for a value that is not known, where the density allows it.
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points. NaN stands for a value that is not known, where the density allows it. A memory-mapped array
+            and `Blocks` are read block by block and never held in memory as a whole; starts by name are then drawn
+            from a sample, in which all linked points are.
         y : array-like of shape (n_samples,), optional
             Known labels: class numbers from 0, and -1 where the class is not known. A `y` without any -1 is left
             alone, as scikit-learn's clusterers do.
@@ -306,7 +308,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points, also ones that the fit has not seen.
 
         Returns
@@ -321,7 +323,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
 
         Returns
@@ -337,7 +339,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
 
         Returns
@@ -352,7 +354,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
         y : object
             Not used.
@@ -372,7 +374,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
         links : Links, optional
             Links between rows of `X`.
@@ -395,7 +397,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
         links : Links, optional
             Links between rows of `X`.
@@ -413,7 +415,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
         links : Links, optional
             Links between rows of `X`.

@@ -133,7 +133,7 @@ def test_rows_do_not_travel(client, monkeypatch):
 
 
 def test_the_loss_of_a_worker_is_not_the_loss_of_the_fit():
-    """One of two workers is killed in the middle; its partitions are made again, and no digit of the result changes."""
+    """One of two workers is killed in the middle; its partitions are made again, and the result is the same."""
     X, _, links = problem(20_000)
     local = model(max_iter=20).fit(X, links=links)
     cluster = distributed.LocalCluster(

@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 from dask.delayed import delayed
-from distributed import Client, get_client
+from distributed import Client, futures_of, get_client, wait
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
@@ -144,9 +145,14 @@ class _Partitions(Table):
             inside = slice(*self.firsts[number : number + 2])
             own = [None if array is None else array[inside] for array in (weights, known)]
             parts.append(_task("rows", partial(_portions, self.door, *self.cut(number, [linked]), *own), block))
+        homes: list[Any] = [None] * len(parts)
         if self.of.persist:
             parts = self.of.client.persist(parts)
-        return _FreePartitions(self.of.client, parts, self.of.bar)
+            wait(parts)
+            places = self.of.client.who_has(futures_of(parts))
+            parts.sort(key=lambda part: places.get(part.key, ()))  # neighbours are added where they are
+            homes = [places.get(part.key) for part in parts]
+        return _FreePartitions(self.of.client, parts, homes, self.of.bar)
 
     def labels(self, density: Density[Any, Any], parameters: em.Parameters, rows: Ints, values: Ints) -> da.Array:
         """A dask array, of which nothing is computed yet."""
@@ -164,14 +170,17 @@ class _Partitions(Table):
 class _FreePartitions:
     """Free rows on the workers, in portions."""
 
-    def __init__(self, client: Client, parts: list[Any], bar: Any) -> None:
-        self.client, self.parts, self.bar = client, parts, bar
+    def __init__(self, client: Client, parts: list[Any], homes: list[Any], bar: Any) -> None:
+        self.client, self.parts, self.homes, self.bar = client, parts, homes, bar
 
     def sums(self, density: Density[Any, Any], parameters: em.Parameters) -> em.FreeSums | None:
         """Sums over all partitions, added in a tree."""
         # The parameters are part of the graph: what is scattered would be lost with a worker.
         now = delayed((density, parameters), name=f"linkmix-parameters-{uuid4().hex}", traverse=False)
-        sums = [_task("sums", _sums, part, now) for part in self.parts]
+        sums = []
+        for part, home in zip(self.parts, self.homes, strict=True):
+            with dask.annotate(**({"workers": home, "allow_other_workers": True} if home else {})):  # type: ignore[attr-defined]
+                sums.append(_task("sums", _sums, part, now))  # where the rows are, as long as that worker lives
         while len(sums) > 1:
             sums = [_task("add", _add, sums[first : first + BRANCHES]) for first in range(0, len(sums), BRANCHES)]
         total: em.FreeSums | None = self.client.compute(sums[0]).result()

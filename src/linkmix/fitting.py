@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints
-from linkmix.blocks import Table
+from linkmix.blocks import Table, without
 from linkmix.couplings import Coupling
 from linkmix.densities import Density
 from linkmix.errors import DegenerateCluster, InfeasibleLinks
@@ -93,18 +93,11 @@ def part(given: Knowledge | FarKnowledge, *, keep_linked: bool = False) -> em.Da
             linked_weights=None if weights is None else weights[points],
             linked_known=None if known is None else known[points],
         )
-    free: slice | Ints = slice(None)  # a view where no row is linked: no copy of all points
-    if len(points) and not keep_linked:
-        free = np.setdiff1d(np.arange(len(given.X)), points)
     weights, known = given.sample_weight, given.known
-    return em.Data(
-        given.X[free],
-        given.X[points],
-        None if weights is None else weights[free],
-        None if weights is None else weights[points],
-        None if known is None else known[free],
-        None if known is None else known[points],
-    )
+    rows = em.Rows(given.X, weights, known)  # a view where no row is linked: no copy of all points
+    free = rows if keep_linked else without(rows, points)
+    linked = rows[points]
+    return em.Data(free.X, linked.X, free.weights, linked.weights, free.known, linked.known)
 
 
 def bind(density: Density[Any, Any], coupling: Coupling, links: Links, n_classes: int, link_weight: float) -> em.Model:

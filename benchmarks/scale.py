@@ -35,6 +35,22 @@ def given_start(centres):
     }
 
 
+def fastest_step(fit):
+    """Seconds of the fastest iteration of a fit, from one E-step to the next, and the model."""
+    expect, begun = em.expect, []
+
+    def noted(*arguments):
+        begun.append(time.perf_counter())
+        return expect(*arguments)
+
+    em.expect = noted
+    try:
+        model = fit()
+    finally:
+        em.expect = expect
+    return np.diff(begun).min(), model
+
+
 class Linked:
     """Both steps of EM with links between random rows, right ones."""
 
@@ -89,7 +105,7 @@ def growth(options):
 MEMORY = """
 import sys, threading, time
 import numpy as np
-from benchmarks.scale import given_start
+from benchmarks.scale import fastest_step, given_start
 from linkmix import Blocks, LinkMixture, Links
 
 def anonymous():
@@ -123,14 +139,10 @@ def watch():
 watcher = threading.Thread(target=watch)
 watcher.start()
 X = source()
-times = []
-for steps in (1, 6):
-    start = time.perf_counter()
-    model = fit(X, steps, links)
-    times.append(time.perf_counter() - start)
+seconds, model = fastest_step(lambda: fit(X, 6, links))
 done = True
 watcher.join()
-print(peak - before, (times[1] - times[0]) / 5, repr(float(model.log_likelihood_)))
+print(peak - before, seconds, repr(float(model.log_likelihood_)))
 """
 
 
@@ -195,19 +207,7 @@ def dask(options):
     links = Links(must=pairs[pairs[:, 0] != pairs[:, 1]])
 
     def timed(fit):
-        """Seconds of the fastest iteration, from one E-step to the next, and the model."""
-        expect, begun = em.expect, []
-
-        def noted(*arguments):
-            begun.append(time.perf_counter())
-            return expect(*arguments)
-
-        em.expect = noted
-        try:
-            model = fit(LinkMixture(k, init=given_start(centres), tol=0, max_iter=20))
-        finally:
-            em.expect = expect
-        return np.diff(begun).min(), model
+        return fastest_step(lambda: fit(LinkMixture(k, init=given_start(centres), tol=0, max_iter=20)))
 
     whole = [make_block(seed, size, centres) for seed in range(n_blocks)]
     with native.using(threads=1):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linkmix.auto import AutoLinkMixture
+    from linkmix.blocks import Blocks
     from linkmix.comparison import compare
     from linkmix.links import Links, Relation
     from linkmix.metrics import links_satisfied, purity
@@ -16,6 +17,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AutoLinkMixture",
+    "Blocks",
     "LinkMixture",
     "Links",
     "Relation",
@@ -30,6 +32,7 @@ __all__ = [
 # Names are imported when they are first used: scikit-learn alone takes a second, which nobody should wait for --help.
 _ROOMS = {
     "AutoLinkMixture": "linkmix.auto",
+    "Blocks": "linkmix.blocks",
     "LinkMixture": "linkmix.mixture",
     "Links": "linkmix.links",
     "Relation": "linkmix.links",

@@ -108,11 +108,12 @@ def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> 
     return values if np.any(values >= 0) else None
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:
+def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats | None:
     """Weights of the rows, or None."""
     if sample_weight is None:
         return None
-    weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    rows = np.broadcast_to(0.0, (n_rows, 1))  # scikit-learn asks for points, and looks at their number
+    weights: Floats = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
     if not weights.sum() > 0:
         raise ValueError("sample_weight is zero for every point: give at least one point some weight")
     return weights

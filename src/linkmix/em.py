@@ -1,13 +1,14 @@
 """The EM engine: densities times a coupling, and nothing else.
 
 Free points and linked points part at the door. Free points are read in blocks, and each block yields sums that add up;
-linked points are few and stay together, since the coupling needs all of them at once.
+linked points are few and stay together, since the coupling needs all of them at once. Where the free points are, in
+memory, in a file or on a cluster, decides who adds these sums and nothing else.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +21,11 @@ ROUNDING = 1e-9
 """A fall of the objective by less than this share of it is rounding."""
 BLOCK_NUMBERS = 2**16
 """Numbers in one block of free points: half a megabyte, so that all that is made of them stays in cache."""
+PORTION_NUMBERS = 2**22
+"""Numbers in one portion of free points, the most that is read at once: 32 megabytes.
+
+The sums of portions are added in their order, also of points in memory: no digit depends on where points come from.
+"""
 SMALLEST_CLUSTER_WEIGHT = 1e-300
 
 
@@ -57,14 +63,62 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Rows in memory, each of which counts on its own: how often, and their class numbers, -1 where not known."""
+
+    X: Array
+    weights: Floats | None = None
+    known: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, rows: slice | Array) -> "Rows":
+        weights, known = self.weights, self.known
+        return Rows(self.X[rows], None if weights is None else weights[rows], None if known is None else known[rows])
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no value is missing."""
+        return self.X.dtype.kind == "f" and not has_gaps(self.X)
+
+    def portions(self) -> "Iterator[Rows]":
+        """Slices that are added up one after the other."""
+        size = portion_rows(self.X.shape[1])
+        return (self[first : first + size] for first in range(0, len(self), size))
+
+
+def portion_rows(n_features: int) -> int:
+    """Rows in one portion."""
+    return max(1, PORTION_NUMBERS // max(1, n_features))
+
+
+@dataclass(frozen=True)
+class FreeSums(Statistics):
+    """What an E-step knows of free rows. The sums of two sets of rows add up to those of both."""
+
+    log_likelihood: float
+    statistics: Statistics
+    cluster_counts: Floats  # the shape of the cluster weights
+    class_counts: Floats  # (M,)
+
+
+class FreeRows(Protocol):
+    """Free rows that are somewhere else: read from a file in each step, or on the workers of a cluster."""
+
+    def sums(self, density: Density[Any, Any], parameters: Parameters) -> FreeSums | None:
+        """Sums over all rows, as `free_sums` finds them; None if there are no rows."""
+
+
+@dataclass(frozen=True)
 class Data:
     """Rows that count on their own, and rows that are in links, in the order the coupling knows them by.
 
     Weights say how often a row counts; known labels are class numbers, -1 where the label is not known. A linked row
-    of weight w counts as w copies that share its label.
+    of weight w counts as w copies that share its label. Free rows that are not an array here bring both themselves.
     """
 
-    free: Array
+    free: Array | FreeRows
     linked: Array
     free_weights: Floats | None = None
     linked_weights: Floats | None = None
@@ -72,14 +126,23 @@ class Data:
     linked_known: Ints | None = None
 
     @cached_property
-    def free_complete(self) -> bool:
-        """Whether no value of the free rows is missing."""
-        return self.free.dtype.kind == "f" and not has_gaps(self.free)
+    def portions(self) -> list[Rows]:
+        """The free rows in memory, portion by portion."""
+        assert isinstance(self.free, np.ndarray)
+        return list(Rows(self.free, self.free_weights, self.free_known).portions())
 
     @cached_property
     def complete(self) -> bool:
-        """Whether no value of any row is missing."""
-        return self.free_complete and self.linked.dtype.kind == "f" and not has_gaps(self.linked)
+        """Whether all rows are in memory and none of their values is missing."""
+        if not isinstance(self.free, np.ndarray) or not all(rows.complete for rows in self.portions):
+            return False
+        return self.linked.dtype.kind == "f" and not has_gaps(self.linked)
+
+    def free_sums(self, density: Density[Any, Any], parameters: Parameters) -> FreeSums | None:
+        """Sums over all free rows; None if there are none."""
+        if not isinstance(self.free, np.ndarray):
+            return self.free.sums(density, parameters)
+        return added(free_sums(density, parameters, rows) for rows in self.portions)
 
 
 @dataclass(frozen=True)
@@ -124,10 +187,13 @@ def cluster_log_joint(density: Density[Any, Any], parameters: Parameters, X: Arr
 
 def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array) -> Floats:
     """Log of class weight times density, ``log a_m + log p(x | m)``, shape (n, M)."""
-    blocks = [
-        log_sum_exp(cluster_log_joint(density, parameters, block)) for block in _blocks(X, parameters.cluster_weights)
-    ]
-    return np.concatenate(blocks) + np.log(parameters.class_weights)
+    log_joint = np.empty((len(X), len(parameters.class_weights)))
+    first = 0
+    for some in _blocks(Rows(X), parameters.cluster_weights):
+        log_joint[first : first + len(some)] = log_sum_exp(cluster_log_joint(density, parameters, some.X))
+        first += len(some)
+    log_joint += np.log(parameters.class_weights)
+    return log_joint
 
 
 def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X: Array) -> Ints:
@@ -141,10 +207,10 @@ def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X:
         )
     classes = np.empty(len(X), dtype=np.int64)
     first = 0
-    for block in _blocks(X, parameters.cluster_weights):
-        log_joint = log_sum_exp(cluster_log_joint(density, parameters, block)) + log_weights
-        log_joint.argmax(axis=1, out=classes[first : first + len(block)])
-        first += len(block)
+    for some in _blocks(Rows(X), parameters.cluster_weights):
+        log_joint = log_sum_exp(cluster_log_joint(density, parameters, some.X)) + log_weights
+        log_joint.argmax(axis=1, out=classes[first : first + len(some)])
+        first += len(some)
     return classes
 
 
@@ -163,36 +229,49 @@ def expect(model: Model, data: Data, parameters: Parameters) -> Expectation:
     labels = model.link_weight * links.label_weights
     if data.linked_weights is not None:
         labels = labels * data.linked_weights[:, None]
-    statistics, cluster_counts = _sums(model, parameters, data.linked, within, labels)
+    statistics, cluster_counts = _sums(model.density, parameters, data.linked, within, labels)
 
     log_likelihood = model.link_weight * links.log_likelihood
-    free_class_counts = np.zeros(len(parameters.class_weights))
+    free = data.free_sums(model.density, parameters)
+    if free is None:
+        no_counts = np.zeros(len(parameters.class_weights))
+        return Expectation(log_likelihood, statistics, cluster_counts, no_counts, links)
+    return Expectation(
+        log_likelihood + free.log_likelihood,
+        statistics + free.statistics,
+        cluster_counts + free.cluster_counts,
+        free.class_counts,
+        links,
+    )
+
+
+def added(sums: Iterable[FreeSums]) -> FreeSums | None:
+    """Sums of sets of rows, one after the other; None if there are none."""
+    total = None
+    for some in sums:
+        total = some if total is None else total + some
+    return total
+
+
+def free_sums(density: Density[Any, Any], parameters: Parameters, rows: Rows) -> FreeSums:
+    """E-step of rows that count on their own."""
+    if rows.known is None:
+        return _plain_sums(density, parameters, rows)
     log_class_weights = np.log(parameters.class_weights)
-    plain = _plain_sums(model, data, parameters)
-    if plain is not None:
-        free, counts = plain[0], plain[2]
-        return Expectation(
-            log_likelihood + free, statistics + plain[1], cluster_counts + counts, counts.sum(axis=1), links
-        )
-    first = 0
-    for X in _blocks(data.free, parameters.cluster_weights):
-        rows = slice(first, first + len(X))
-        first += len(X)
-        within = cluster_log_joint(model.density, parameters, X)
-        log_class = log_sum_exp(within)
-        known = None if data.free_known is None else data.free_known[rows]
-        log_joint = _known(log_class + log_class_weights, known)  # (n, M)
+    total = None
+    for some in _blocks(rows, parameters.cluster_weights):
+        within = cluster_log_joint(density, parameters, some.X)
+        log_joint = _known(log_sum_exp(within) + log_class_weights, some.known)  # (n, M)
         log_row = log_sum_exp(log_joint)
         labels = shares(log_joint)
-        if data.free_weights is not None:
-            log_row = log_row * data.free_weights[rows]
-            labels *= data.free_weights[rows, None]
-        block_statistics, block_counts = _sums(model, parameters, X, within, labels)
-        log_likelihood += float(log_row.sum())
-        statistics = statistics + block_statistics
-        cluster_counts = cluster_counts + block_counts
-        free_class_counts += labels.sum(axis=0)
-    return Expectation(log_likelihood, statistics, cluster_counts, free_class_counts, links)
+        if some.weights is not None:
+            log_row = log_row * some.weights
+            labels *= some.weights[:, None]
+        sums = _sums(density, parameters, some.X, within, labels)
+        block = FreeSums(float(log_row.sum()), *sums, labels.sum(axis=0))
+        total = block if total is None else total + block
+    assert total is not None
+    return total
 
 
 def maximise(model: Model, expectation: Expectation, parameters: Parameters, *, cautiously: bool = False) -> Parameters:
@@ -275,11 +354,12 @@ def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | 
     A call with parameters, tolerance and number of steps gives parameters, J before and after each step, whether the
     tolerance was met, and whether the core got stuck: then the next step is to be made with care.
     """
+    free = data.free
     plain = data.free_known is None and data.linked_weights is None and data.linked_known is None
-    if not plain or start.shared_clusters or not native.active():
+    if not plain or start.shared_clusters or not native.active() or not isinstance(free, np.ndarray):
         return None
     components, pairs = model.density.to_native(start.components), model.coupling.to_native()
-    if components is None or pairs is None or not native.loops(components, pairs, data.free, data.linked):
+    if components is None or pairs is None or not native.loops(components, pairs, free, data.linked):
         return None
     if not data.complete:
         return None
@@ -288,7 +368,7 @@ def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | 
         components = model.density.to_native(parameters.components)
         assert components is not None
         done = native.run(
-            *(components, pairs, data.free, data.free_weights, data.linked),
+            *(components, pairs, free, data.free_weights, data.linked),
             *(parameters.class_weights, parameters.cluster_weights),
             link_weight=float(model.link_weight),
             tol=float(tol),
@@ -305,35 +385,32 @@ def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | 
     return steps
 
 
-def _plain_sums(model: Model, data: Data, parameters: Parameters) -> tuple[float, Statistics, Floats] | None:
-    """Log-likelihood, statistics and cluster counts of free rows whose labels are not known: a mixture of components.
+def _plain_sums(density: Density[Any, Any], parameters: Parameters, rows: Rows) -> FreeSums:
+    """Sums over free rows whose labels are not known: a mixture of components.
 
     In one pass of the native core, if the density has such a pass; else block by block, with one exponential for each
     row and component.
     """
-    if data.free_known is not None or not len(data.free):
-        return None
-    density, components = model.density, parameters.components
     log_joint = np.log(parameters.class_weights)[:, None] + np.log(parameters.cluster_weights)  # (M, K) or (M, M * K)
     log_weights = log_sum_exp(log_joint, axis=0) if parameters.shared_clusters else log_joint.ravel()
     found = None
-    if native.active() and data.free_complete:
-        found = density.mixture_sums(components, data.free, log_weights, data.free_weights)
-    log_likelihood, statistics, weight = found or _mixture_sums(model, data, parameters, log_weights)
-    if parameters.shared_clusters:  # what a component has is shared by the classes, for all rows alike
-        return log_likelihood, statistics, weight * shares(log_joint, axis=0)
-    return log_likelihood, statistics, weight.reshape(log_joint.shape)
+    if native.active() and rows.complete:
+        found = density.mixture_sums(parameters.components, rows.X, log_weights, rows.weights)
+    log_likelihood, statistics, weight = found or _mixture_sums(density, parameters, rows, log_weights)
+    # What a component in a shared pool has is shared by the classes, for all rows alike.
+    shared = parameters.shared_clusters
+    counts = weight * shares(log_joint, axis=0) if shared else weight.reshape(log_joint.shape)
+    return FreeSums(log_likelihood, statistics, counts, counts.sum(axis=1))
 
 
 def _mixture_sums(
-    model: Model, data: Data, parameters: Parameters, log_weights: Floats
+    density: Density[Any, Any], parameters: Parameters, rows: Rows, log_weights: Floats
 ) -> tuple[float, Statistics, Floats]:
-    """Log-likelihood, statistics and weight (C,) of the free rows, block by block."""
+    """Log-likelihood, statistics and weight (C,) of rows, block by block."""
     log_likelihood, weight = 0.0, np.zeros(len(log_weights))
     statistics = None
-    first = 0
-    for X in _blocks(data.free, parameters.cluster_weights):
-        joint = model.density.log_density(parameters.components, X)  # (n, C)
+    for some in _blocks(rows, parameters.cluster_weights):
+        joint = density.log_density(parameters.components, some.X)  # (n, C)
         joint += log_weights
         top = joint.max(axis=1)
         top = np.where(np.isfinite(top), top, 0.0)
@@ -343,28 +420,28 @@ def _mixture_sums(
         with np.errstate(divide="ignore"):
             log_rows = np.log(total) + top
         scale = 1 / np.where(total > 0, total, 1.0)
-        if data.free_weights is not None:
-            row_weights = data.free_weights[first : first + len(X)]
-            log_rows *= row_weights
-            scale *= row_weights
+        if some.weights is not None:
+            log_rows *= some.weights
+            scale *= some.weights
         joint *= scale[:, None]
-        some = model.density.statistics(parameters.components, X, joint)
-        statistics = some if statistics is None else statistics + some
+        block_statistics = density.statistics(parameters.components, some.X, joint)
+        statistics = block_statistics if statistics is None else statistics + block_statistics
         log_likelihood += float(log_rows.sum())
         weight += joint.sum(axis=0)
-        first += len(X)
     assert statistics is not None
     return log_likelihood, statistics, weight
 
 
-def _sums(model: Model, parameters: Parameters, X: Array, within: Floats, labels: Floats) -> tuple[Statistics, Floats]:
+def _sums(
+    density: Density[Any, Any], parameters: Parameters, X: Array, within: Floats, labels: Floats
+) -> tuple[Statistics, Floats]:
     """Statistics and cluster counts of rows whose label weights (n, M) are known."""
     weights = shares(within) * labels[:, :, None]  # (n, M, K)
     if parameters.shared_clusters:
         per_component = weights.sum(axis=1)
     else:
         per_component = weights.reshape(len(X), parameters.cluster_weights.size)
-    return model.density.statistics(parameters.components, X, per_component), weights.sum(axis=0)
+    return density.statistics(parameters.components, X, per_component), weights.sum(axis=0)
 
 
 def _known(log_joint: Floats, known: Ints | None) -> Floats:
@@ -375,11 +452,10 @@ def _known(log_joint: Floats, known: Ints | None) -> Floats:
     return np.where((known[:, None] < 0) | (known[:, None] == classes), log_joint, -np.inf)
 
 
-def _blocks(X: Array, cluster_weights: Floats) -> Iterator[Array]:
+def _blocks(rows: Rows, cluster_weights: Floats) -> Iterator[Rows]:
     """Slices of rows, small enough that what is computed for one of them stays in cache."""
-    size = max(1, BLOCK_NUMBERS // (X.shape[1] + cluster_weights.size))
-    for first in range(0, len(X), size):
-        yield X[first : first + size]
+    size = max(1, BLOCK_NUMBERS // (rows.X.shape[1] + cluster_weights.size))
+    return (rows[first : first + size] for first in range(0, len(rows), size))
 
 
 def renumber(density: Density[Any, Any], parameters: Parameters, place: Ints) -> Parameters:

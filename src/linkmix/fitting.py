@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
+from sklearn.utils.random import sample_without_replacement
 from threadpoolctl import ThreadpoolController
 
 from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints
+from linkmix.blocks import Table, without
 from linkmix.couplings import Coupling
 from linkmix.densities import Density
 from linkmix.errors import DegenerateCluster, InfeasibleLinks
@@ -23,6 +25,8 @@ WIDE = 64
 """From so many columns on, the matrices of a fit are large enough to share among threads."""
 TINY = 2**12
 """With no more numbers than this, linear algebra keeps to one thread by itself."""
+SAMPLE_NUMBERS = 2**20
+"""Numbers in a sample of rows that are not in memory."""
 STARTS: dict[str, Callable[..., Ints]] = {
     "kmeans++": starts.kmeans_plusplus_classes,
     "links": starts.link_classes,
@@ -43,21 +47,57 @@ class Knowledge:
     known: Ints | None = None
 
 
-def part(given: Knowledge, *, keep_linked: bool = False) -> em.Data:
+@dataclass(frozen=True)
+class FarKnowledge:
+    """The same of points that are not in memory."""
+
+    X: Table
+    links: Links
+    sample_weight: Floats | None = None
+    known: Ints | None = None
+
+
+def at_hand(given: Knowledge | FarKnowledge, random: RandomState) -> Knowledge:
+    """All that is given, as far as it fits into memory: of points that are elsewhere a sample.
+
+    It holds all linked rows, and as many of the rows with known labels as a sample of rows has place for.
+    """
+    if isinstance(given, Knowledge):
+        return given
+    n, d = given.X.shape
+    size = min(n, max(1, SAMPLE_NUMBERS // d))
+    weights, known = given.sample_weight, given.known
+    rows = sample_without_replacement(n, size, random_state=random)
+    if weights is not None:
+        rows = rows[weights[rows] > 0]
+    if known is not None:
+        told = np.flatnonzero(known >= 0)
+        rows = np.union1d(rows, random.choice(told, min(size, len(told)), replace=False))
+    rows = np.union1d(rows, given.links.points)
+    return Knowledge(
+        given.X.take(rows),
+        given.links.restrict(rows),
+        None if weights is None else weights[rows],
+        None if known is None else known[rows],
+    )
+
+
+def part(given: Knowledge | FarKnowledge, *, keep_linked: bool = False) -> em.Data:
     """Part linked rows from free ones; with ``keep_linked`` linked rows are free rows as well."""
     points = given.links.points
-    free: slice | Ints = slice(None)  # a view where no row is linked: no copy of all points
-    if len(points) and not keep_linked:
-        free = np.setdiff1d(np.arange(len(given.X)), points)
+    if isinstance(given, FarKnowledge):
+        weights, known = given.sample_weight, given.known
+        return em.Data(
+            given.X.free(points[:0] if keep_linked else points, weights, known),
+            given.X.take(points),
+            linked_weights=None if weights is None else weights[points],
+            linked_known=None if known is None else known[points],
+        )
     weights, known = given.sample_weight, given.known
-    return em.Data(
-        given.X[free],
-        given.X[points],
-        None if weights is None else weights[free],
-        None if weights is None else weights[points],
-        None if known is None else known[free],
-        None if known is None else known[points],
-    )
+    rows = em.Rows(given.X, weights, known)  # a view where no row is linked: no copy of all points
+    free = rows if keep_linked else without(rows, points)
+    linked = rows[points]
+    return em.Data(free.X, linked.X, free.weights, linked.weights, free.known, linked.known)
 
 
 def bind(density: Density[Any, Any], coupling: Coupling, links: Links, n_classes: int, link_weight: float) -> em.Model:

@@ -1,8 +1,9 @@
 """LinkMixture: the scikit-learn face of the engine, and the door where everything is checked."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints, log_sum_exp, shares
+from linkmix.blocks import LARGEST, Blocks, Door, Source, Table, check_size, has_values
 from linkmix.checks import (
     as_links,
     check_choice,
@@ -38,7 +40,19 @@ from linkmix.densities import (
     Poisson,
     StudentT,
 )
-from linkmix.fitting import STARTS, Knowledge, Start, best_fit, bind, few_threads, fresh_starts, linked_labels, part
+from linkmix.fitting import (
+    STARTS,
+    FarKnowledge,
+    Knowledge,
+    Start,
+    at_hand,
+    best_fit,
+    bind,
+    few_threads,
+    fresh_starts,
+    linked_labels,
+    part,
+)
 from linkmix.links import Links
 
 COUPLINGS: dict[str, Callable[[bool], Coupling]] = {
@@ -53,7 +67,8 @@ DENSITIES: dict[str, Callable[[CovarianceForm, float, float], Density[Any, Any]]
     "categorical": lambda form, reg_covar, shrinkage: Categorical(),
     "poisson": lambda form, reg_covar, shrinkage: Poisson(),
 }
-LARGEST = 1e150
+NO_ROWS = np.empty(0, dtype=np.int64)
+Points = ArrayLike | Source
 LINKED_POINTS = ("apart", "both")
 RELIABILITY = ("auto", "given", "learn")
 
@@ -201,7 +216,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
     def fit(
         self,
-        X: ArrayLike,
+        X: Points,
         y: ArrayLike | None = None,
         *,
         links: Links | None = None,
@@ -214,8 +229,10 @@ class LinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The points. NaN stands for a value that is not known, where the density allows it.
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points. NaN stands for a value that is not known, where the density allows it. A memory-mapped array
+            and `Blocks` are read block by block and never held in memory as a whole; starts by name are then drawn
+            from a sample, in which all linked points are.
         y : array-like of shape (n_samples,), optional
             Known labels: class numbers from 0, and -1 where the class is not known. A `y` without any -1 is left
             alone, as scikit-learn's clusterers do.
@@ -241,17 +258,14 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _fit(
-        self, X: ArrayLike, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Self:
+    def _fit(self, X: Points, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
         points = self._points(X, reset=True)
         density = self._density(points.shape[1])
-        density.check(points)
         learn = self._learns(links)
         links = check_links(links.at_most(FIRST_RELIABILITY) if learn else links, len(points), self.n_classes, rows)
         known = check_known_labels(y, len(points), self.n_classes, links)
-        weights = check_sample_weight(sample_weight, points)
+        weights = check_sample_weight(sample_weight, len(points))
         shape = starts.Shape(self.n_classes, self.clusters_per_class, self.shared_clusters)
         n_counted = len(points) if weights is None else np.count_nonzero(weights)
         if n_counted < shape.n_components:
@@ -259,17 +273,18 @@ class LinkMixture(ClusterMixin, BaseEstimator):
                 f"n_samples={n_counted} is less than the {shape.n_components} clusters asked for (n_classes="
                 f"{self.n_classes}, clusters_per_class={self.clusters_per_class}): pass more points or ask for fewer"
             )
-        given = Knowledge(points, links, weights, known)
-        before = self._previous_labels(points)
+        given = _knowledge(points, links, weights, known)
         given_start = None
         if not isinstance(self.init, str):
             given_start = starts.given_start(density, self.init, shape, points.shape[1])
+        random = check_random_state(self.random_state)
+        some = None if given_start and not self.warm_start else at_hand(given, random)
+        before = None if some is None else self._previous_labels(some.X)
         model = bind(density, self._coupling(learn), links, self.n_classes, self.link_weight)
         candidates: list[Start] = [lambda: given_start] if given_start else []
-        if not candidates:
+        if some is not None and not candidates:
             warm = [] if before is None else self._warm_starts(model, shape)
-            random = check_random_state(self.random_state)
-            candidates = warm + fresh_starts(given, density, str(self.init), shape, self.n_init - len(warm), random)
+            candidates = warm + fresh_starts(some, density, str(self.init), shape, self.n_init - len(warm), random)
         data = part(given, keep_linked=self.linked_points == "both")
         with few_threads(*points.shape):
             fit = best_fit(model, data, candidates, links, tol=self.tol, max_iter=self.max_iter)
@@ -281,19 +296,19 @@ class LinkMixture(ClusterMixin, BaseEstimator):
                 stacklevel=3,
             )
         parameters = fit.parameters
-        if known is None and before is not None:
-            found = em.most_probable_classes(density, parameters, points)
+        if known is None and some is not None and before is not None:
+            found = em.most_probable_classes(density, parameters, some.X)
             parameters = em.renumber(density, parameters, starts.match_labels(found, before, self.n_classes))
         self._keep(density, shape, parameters, fit)
         self._explain(model, data, given)
         return self
 
-    def predict(self, X: ArrayLike) -> Ints:
+    def predict(self, X: Points) -> Ints:
         """Most probable class of each point, from the point alone.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points, also ones that the fit has not seen.
 
         Returns
@@ -301,15 +316,14 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Class numbers.
         """
-        points = self._seen(X)
-        return em.most_probable_classes(self._fitted_density, self._parameters, points)
+        return self._classes(self._seen(X))
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: Points) -> Floats:
         """Probability of each class for each point, from the point alone.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
 
         Returns
@@ -320,12 +334,12 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         log_joint = self._log_joint(X)
         return shares(log_joint)
 
-    def score_samples(self, X: ArrayLike) -> Floats:
+    def score_samples(self, X: Points) -> Floats:
         """Log-density of each point.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
 
         Returns
@@ -335,12 +349,12 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         """
         return log_sum_exp(self._log_joint(X))
 
-    def score(self, X: ArrayLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Points, y: object = None, *, sample_weight: ArrayLike | None = None) -> float:
         """Mean log-density of the points.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
         y : object
             Not used.
@@ -352,16 +366,15 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         float
             Mean of `score_samples`.
         """
-        points = self._seen(X)
-        log_density = log_sum_exp(em.class_log_joint(self._fitted_density, self._parameters, points))
-        return float(np.average(log_density, weights=check_sample_weight(sample_weight, points)))
+        log_density = self.score_samples(X)
+        return float(np.average(log_density, weights=check_sample_weight(sample_weight, len(log_density))))
 
-    def log_likelihood(self, X: ArrayLike, links: Links | None = None) -> float:
+    def log_likelihood(self, X: Points, links: Links | None = None) -> float:
         """Log-likelihood J of these parameters on any points and links.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
         links : Links, optional
             Links between rows of `X`.
@@ -371,18 +384,20 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         float
             Sum over free points and links, as in the fit.
         """
-        points = self._seen(X)
+        return self._log_likelihood(self._seen(X), links)
+
+    def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float:
         links = check_links(self._trusted(as_links(links)), len(points), len(self.class_weights_))
         model = bind(self._fitted_density, self._coupling(), links, len(self.class_weights_), self.link_weight)
-        data = part(Knowledge(points, links), keep_linked=self.linked_points == "both")
+        data = part(_knowledge(points, links), keep_linked=self.linked_points == "both")
         return em.expect(model, data, self._parameters).log_likelihood
 
-    def bic(self, X: ArrayLike, links: Links | None = None) -> float:
+    def bic(self, X: Points, links: Links | None = None) -> float:
         """Bayesian information criterion; lower is better.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
         links : Links, optional
             Links between rows of `X`.
@@ -392,15 +407,15 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         float
             ``-2 J + n_parameters log n_samples``.
         """
-        log_likelihood = self.log_likelihood(X, links)
-        return -2 * log_likelihood + self._n_parameters() * float(np.log(np.shape(X)[0]))
+        points = self._seen(X)
+        return -2 * self._log_likelihood(points, links) + self._n_parameters() * float(np.log(len(points)))
 
-    def aic(self, X: ArrayLike, links: Links | None = None) -> float:
+    def aic(self, X: Points, links: Links | None = None) -> float:
         """Akaike information criterion; lower is better.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or Blocks
             Points.
         links : Links, optional
             Links between rows of `X`.
@@ -454,10 +469,30 @@ class LinkMixture(ClusterMixin, BaseEstimator):
     def _allows_missing(self) -> bool:
         return self.density.allows_missing if isinstance(self.density, Density) else self.density != "student"
 
-    def _points(self, X: ArrayLike, *, reset: bool) -> Floats:
-        """Points as numbers; in single precision where they came so and the density reads it as it is."""
+    def _points(self, X: Points, *, reset: bool) -> Floats | Table:
+        """Points that are in memory, or elsewhere: then each block is checked, by the density as well."""
+        if isinstance(X, np.memmap) and X.ndim == 2:
+            X = Blocks.from_array(X)
+        if isinstance(X, Source):
+            density = self._density(1) if reset else self._fitted_density
+            return self._let_in(X.enter(Door(self._kinds(), self._allows_missing(), density)), reset=reset)
+        if isinstance(X, Iterator):
+            raise ValueError(
+                f"X is a {type(X).__name__}, which can be read only once: give linkmix.Blocks of the function that "
+                "makes it"
+            )
+        points = self._array(X, reset=reset)
+        (self._density(points.shape[1]) if reset else self._fitted_density).check(points)
+        return points
+
+    def _kinds(self) -> list[type]:
+        """Kinds of numbers; single precision where the density reads it as it is."""
         gaussian = self.density == "gaussian" or type(self.density) is Gaussian
-        kinds = [np.float64, np.float32] if gaussian else [np.float64]
+        return [np.float64, np.float32] if gaussian else [np.float64]
+
+    def _array(self, X: ArrayLike, *, reset: bool) -> Floats:
+        """Points as numbers; in single precision where they came so."""
+        kinds = self._kinds()
         if reset and type(X) is np.ndarray and X.dtype in kinds and X.ndim == 2 and X.size:
             largest = float(max(X.max(), -X.min()))
             if largest <= LARGEST:  # nothing for scikit-learn to find: no number is missing, infinite or too large
@@ -466,20 +501,22 @@ class LinkMixture(ClusterMixin, BaseEstimator):
                 return X
         finite = "allow-nan" if self._allows_missing() else True
         points: Floats = validate_data(self, X, dtype=kinds, ensure_all_finite=finite, reset=reset)
-        largest = float(np.max(np.abs(points), initial=0.0, where=~np.isnan(points)))
-        if largest > LARGEST:
-            raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
-        if reset and np.isnan(points).all(axis=0).any():
-            column = int(np.flatnonzero(np.isnan(points).all(axis=0))[0])
-            raise ValueError(f"column {column} of X has no value in any row: drop it")
+        check_size(points)
+        if reset:
+            _check_columns(has_values(points))
         return points
 
-    def _seen(self, X: ArrayLike) -> Floats:
+    def _let_in(self, table: Table, *, reset: bool) -> Floats | Table:
+        """A table whose columns are those of the fit."""
+        validate_data(self, table.head, skip_check_array=True, reset=reset)
+        if reset:
+            _check_columns(table.seen)
+        return table.gathered()
+
+    def _seen(self, X: Points) -> Floats | Table:
         """Points of the same kind as those of the fit."""
         check_is_fitted(self)
-        points = self._points(X, reset=False)
-        self._fitted_density.check(points)
-        return points
+        return self._points(X, reset=False)
 
     def _learns(self, links: Links) -> bool:
         """Whether the reliability of annotators is to be learned."""
@@ -496,7 +533,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             return replace(self.coupling, learn_reliability=False)  # type: ignore[type-var]
         return self.coupling
 
-    def _previous_labels(self, X: Array) -> Ints | None:
+    def _previous_labels(self, X: Floats) -> Ints | None:
         """Labels by an earlier fit to go on from; None if there is none, or it can not describe these points."""
         if not (self.warm_start and hasattr(self, "_parameters") and self._fitted_columns == X.shape[1]):
             return None
@@ -531,22 +568,32 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         self.converged_ = fit.converged
         self.n_iter_ = len(fit.trace) - 1
 
-    def _explain(self, model: em.Model, data: em.Data, given: Knowledge) -> None:
+    def _explain(self, model: em.Model, data: em.Data, given: Knowledge | FarKnowledge) -> None:
         """Labels of the training points, and what the fit thinks of the links."""
-        self.labels_ = em.most_probable_classes(model.density, self._parameters, given.X)
-        if given.known is not None:
-            self.labels_ = np.where(given.known >= 0, given.known, self.labels_)
         self.annotator_reliability_ = dict(zip(model.coupling.annotators, self._parameters.reliability, strict=True))
+        self.links_to_review_ = np.empty(0, dtype=REVIEW)
         points = given.links.points
-        if not len(points):
-            self.links_to_review_ = np.empty(0, dtype=REVIEW)
-            return
-        log_joint = em.class_log_joint(model.density, self._parameters, data.linked)
-        log_density = log_joint - np.log(self.class_weights_)
-        self.labels_[points] = linked_labels(model, data, given.links, self._parameters, log_density)
-        table = links_to_review(self._trusted(given.links.restrict(points)), log_density, self.class_weights_)
-        table["a"], table["b"] = points[table["a"]], points[table["b"]]
-        self.links_to_review_ = table
+        labels = np.empty(0, dtype=np.int64)
+        if len(points):
+            log_joint = em.class_log_joint(model.density, self._parameters, data.linked)
+            log_density = log_joint - np.log(self.class_weights_)
+            labels = linked_labels(model, data, given.links, self._parameters, log_density)
+            table = links_to_review(self._trusted(given.links.restrict(points)), log_density, self.class_weights_)
+            table["a"], table["b"] = points[table["a"]], points[table["b"]]
+            self.links_to_review_ = table
+        if given.known is not None:
+            told = np.setdiff1d(np.flatnonzero(given.known >= 0), points)
+            points, labels = np.concatenate([points, told]), np.concatenate([labels, given.known[told]])
+        order = np.argsort(points)
+        self.labels_ = self._classes(given.X, points[order], labels[order])
+
+    def _classes(self, points: Floats | Table, rows: Ints = NO_ROWS, labels: Ints = NO_ROWS) -> Ints:
+        """Most probable class of each point, from the point alone, but for rows whose labels are told."""
+        if isinstance(points, Table):
+            return points.labels(self._fitted_density, self._parameters, rows, labels)  # type: ignore[no-any-return]
+        classes = em.most_probable_classes(self._fitted_density, self._parameters, points)
+        classes[rows] = labels
+        return classes
 
     def _trusted(self, links: Links) -> Links:
         """Links with the confidence that their annotators have earned, where that was learned."""
@@ -568,9 +615,10 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             relations=links.relations,
         )
 
-    def _log_joint(self, X: ArrayLike) -> Floats:
+    def _log_joint(self, X: Points) -> Floats:
         points = self._seen(X)
-        return em.class_log_joint(self._fitted_density, self._parameters, points)
+        log_joint = partial(em.class_log_joint, self._fitted_density, self._parameters)
+        return np.concatenate(list(points.map(log_joint))) if isinstance(points, Table) else log_joint(points)
 
     def _n_components(self) -> int:
         return int(self.cluster_weights_.shape[1] if self.shared_clusters else self.cluster_weights_.size)
@@ -619,3 +667,18 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             check_choice("coupling", self.coupling, COUPLINGS, " or a Coupling")
         if not isinstance(self.init, Mapping):
             check_choice("init", self.init, STARTS, " or a mapping with the start")
+
+
+def _knowledge(
+    points: Floats | Table, links: Links, weights: Floats | None = None, known: Ints | None = None
+) -> Knowledge | FarKnowledge:
+    """All that is given, of points in memory or elsewhere."""
+    if isinstance(points, Table):
+        return FarKnowledge(points, links, weights, known)
+    return Knowledge(points, links, weights, known)
+
+
+def _check_columns(seen: Array) -> None:
+    """Refuse a column without any value."""
+    if not seen.all():
+        raise ValueError(f"column {int(np.argmin(seen))} of X has no value in any row: drop it")

@@ -95,7 +95,7 @@ def fit_trials(model: LinkMixture, X: ArrayLike, init: Mapping[str, ArrayLike]) 
     n, d = (int(size) for size in given.shape[-2:])
     if n < shape.n_components:
         raise ValueError(f"n_samples={n} is less than the {shape.n_components} clusters asked for: pass more points")
-    rows = model._points(given.reshape(-1, d), reset=True)
+    rows = model._array(given.reshape(-1, d), reset=True)
     density = model._density(d)
     density.check(rows)
     points: Array = rows.reshape(-1, n, d)

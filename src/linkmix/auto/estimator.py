@@ -21,6 +21,7 @@ from linkmix.auto.pool import REG_COVAR, Candidate, Contest, densities, leaderbo
 from linkmix.auto.ranking import by_links_structure_and_agreement
 from linkmix.auto.shapes import SHAPES
 from linkmix.auto.structure import graphs
+from linkmix.blocks import Source
 from linkmix.checks import as_links, check_choice, check_known_labels, check_links, check_number, check_sample_weight
 from linkmix.couplings import Graph
 from linkmix.couplings.graph import unwarned
@@ -193,8 +194,13 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         self, X: ArrayLike, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> Self:
         self._check_parameters()
+        if isinstance(X, Source):
+            raise ValueError(
+                f"X is a {type(X).__name__}, and AutoLinkMixture needs points in memory: fit it to a sample, and give "
+                "what it found to LinkMixture as init, or fit a LinkMixture"
+            )
         points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        weights = check_sample_weight(sample_weight, points)
+        weights = check_sample_weight(sample_weight, len(points))
         learn = links.must_annotators is not None or links.cannot_annotators is not None
         links = links.at_most(FIRST_RELIABILITY) if learn else links
         self.center_, self.scale_ = _scale(points)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from linkmix.checks import as_links
 from linkmix.couplings import Graph, MeanField, Pairwise, Projection, Uncoupled
 from linkmix.links import Links
-from linkmix.mixture import LinkMixture
+from linkmix.mixture import LinkMixture, Points
 from linkmix.rivals.base import refuse_useless
 
 
@@ -54,7 +54,7 @@ class _RivalMixture(LinkMixture):
 
     def fit(
         self,
-        X: ArrayLike,
+        X: Points,
         y: ArrayLike | None = None,
         *,
         links: Links | None = None,

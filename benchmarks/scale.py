@@ -1,0 +1,251 @@
+"""How cost grows, out of core and on a cluster: ``python -m benchmarks.scale [part ...] [--quick]``.
+
+Parts: growth (cost of an iteration against rows, columns, classes and links), memory (out of core), dask (one worker,
+two workers and no cluster). Times are those of the fastest turn; the fits of one part are made from the same start, and
+the last column says how far they agree.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.speed import Ours, fastest, identity, problem
+from linkmix import LinkMixture, em, native
+from linkmix.couplings import Pairwise
+from linkmix.densities import Gaussian
+from linkmix.fitting import Knowledge, bind
+from linkmix.fitting import part as part_rows
+from linkmix.links import Links
+
+
+def given_start(centres):
+    k, d = centres.shape
+    return {
+        "class_weights": np.full(k, 1 / k),
+        "cluster_weights": np.ones((k, 1)),
+        "means": centres[:, None],
+        "covariances": identity(k, d)[:, None],
+    }
+
+
+def fastest_step(fit):
+    """Seconds of the fastest iteration of a fit, from one E-step to the next, and the model."""
+    expect, begun = em.expect, []
+
+    def noted(*arguments):
+        begun.append(time.perf_counter())
+        return expect(*arguments)
+
+    em.expect = noted
+    try:
+        model = fit()
+    finally:
+        em.expect = expect
+    return np.diff(begun).min(), model
+
+
+class Linked:
+    """Both steps of EM with links between random rows, right ones."""
+
+    def __init__(self, n, d, k, n_links):
+        rng = np.random.default_rng(0)
+        centres, y = 3.0 * rng.normal(size=(k, d)), rng.integers(k, size=n)
+        X = rng.normal(size=(n, d)) + centres[y]
+        pairs = rng.integers(n, size=(n_links, 2))
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        same = y[pairs[:, 0]] == y[pairs[:, 1]]
+        links = Links(must=pairs[same], cannot=pairs[~same]).distinct()
+        density = Gaussian()
+        self.model = bind(density, Pairwise(), links, k, 1.0)
+        self.data = part_rows(Knowledge(X, links))
+        self.parameters = em.Parameters(np.full(k, 1 / k), np.ones((k, 1)), density._with(centres, identity(k, d)))
+
+    def __call__(self):
+        expectation = em.expect(self.model, self.data, self.parameters)
+        em.maximise(self.model, expectation, self.parameters)
+
+
+def growth(options):
+    """Cost of an iteration against n, d, M and links, one thread."""
+    most = 1_000_000 if options.quick else 10_000_000
+    sizes = [n for n in (10_000, 100_000, 1_000_000, 10_000_000) if n <= most]
+    counts = [0, 1_000, 10_000, 100_000] + ([] if options.quick else [1_000_000])
+    series = {
+        "rows (d = 4, M = 4)": [(n, n, 4, 4, 0) for n in sizes],
+        "columns (n = 100k, M = 4)": [(d, 100_000, d, 4, 0) for d in (2, 4, 8, 16, 32, 64, 128)],
+        "classes (n = 100k, d = 4)": [(m, 100_000, 4, m, 0) for m in (2, 4, 8, 16, 32)],
+        "links (n = 200k, d = 4, M = 4)": [(count, 200_000, 4, 4, count) for count in counts],
+    }
+    print("\nOne iteration, one thread, full covariance. The last column is time over size, against the row above.")
+    with native.using(threads=1):
+        for name, rows in series.items():
+            print(f"{name:>32}        ms   ns for each row, or link   growth")
+            before = None
+            for size, n, d, k, n_links in rows:
+                side = Linked(n, d, k, n_links) if "links" in name else Ours(*problem(n, d, k, 3.0), 1)
+                seconds = fastest(2 if n > 1_000_000 else 5, side)[0]
+                if n_links == 0 and "links" in name:
+                    alone, each = seconds, seconds / n
+                elif n_links:
+                    each = (seconds - alone) / n_links
+                else:
+                    each = seconds / n
+                ratio = "" if before is None else f"{seconds / before[1] / (size / before[0]):9.2f}"
+                print(f"{size:32}{1e3 * seconds:10.2f}{1e9 * each:26.1f}{ratio}", flush=True)
+                before = (size, seconds) if size else None
+
+
+MEMORY = """
+import sys, threading, time
+import numpy as np
+from benchmarks.scale import fastest_step, given_start
+from linkmix import Blocks, LinkMixture, Links
+
+def anonymous():
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
+
+how, folder, k = sys.argv[1], sys.argv[2], 8
+rng = np.random.default_rng(0)
+centres = 3 * rng.normal(size=(k, 10))
+links = Links(must=[(0, 1000), (5, 999_999)], cannot=[(1, 2)])
+
+def fit(X, steps, links=None):
+    return LinkMixture(k, init=given_start(centres), tol=0, max_iter=steps).fit(X, links=links)
+
+def source():
+    if how == "in memory":
+        return np.load(f"{folder}/X.npy")
+    return np.load(f"{folder}/X.npy", mmap_mode="r") if how == "mapped" else Blocks.from_parquet(f"{folder}/X.parquet")
+
+fit(np.random.default_rng(0).normal(size=(1000, 10)), 1)
+if how == "Parquet":
+    next(iter(source()))
+before, peak, done = anonymous(), 0.0, False
+
+def watch():
+    global peak
+    while not done:
+        peak = max(peak, anonymous())
+        time.sleep(0.003)
+
+watcher = threading.Thread(target=watch)
+watcher.start()
+X = source()
+seconds, model = fastest_step(lambda: fit(X, 6, links))
+done = True
+watcher.join()
+print(peak - before, seconds, repr(float(model.log_likelihood_)))
+"""
+
+
+def memory(options):
+    """Memory and time out of core."""
+    if not os.path.exists("/proc/self/status"):
+        print("\nno /proc/self/status on this system: memory is left out")
+        return
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    n = 1_000_000 if options.quick else 10_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        rng = np.random.default_rng(0)
+        centres = 3 * rng.normal(size=(8, 10))
+        X = np.lib.format.open_memmap(Path(folder) / "X.npy", mode="w+", shape=(n, 10), dtype=np.float64)
+        schema = pa.schema([(f"c{j}", pa.float64()) for j in range(10)])
+        with parquet.ParquetWriter(Path(folder) / "X.parquet", schema) as writer:
+            for first in range(0, n, 100_000):
+                block = rng.normal(size=(100_000, 10)) + centres[rng.integers(8, size=100_000)]
+                X[first : first + 100_000] = block
+                writer.write_table(pa.table({f"c{j}": block[:, j] for j in range(10)}))
+        X.flush()
+        del X
+        print(
+            f"\n{n} x 10, {n * 80 / 2**20:.0f} MB, 8 classes, a few links, labels_ of {n * 8 / 2**20:.0f} MB included"
+        )
+        print("                extra memory, MB   ratio   s for an iteration   ratio   agree")
+        first = None
+        for how in ("in memory", "mapped", "Parquet"):
+            command = [sys.executable, "-c", MEMORY, how, folder]
+            out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            peak, seconds, likelihood = map(float, out.split())
+            first = first or (peak, seconds, likelihood)
+            print(
+                f"{how:>14}{peak:18.0f}{first[0] / peak:8.1f}{seconds:21.3f}{seconds / first[1]:8.2f}"
+                f"{abs(likelihood / first[2] - 1):8.0e}",
+                flush=True,
+            )
+
+
+def make_block(seed, n, centres):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, centres.shape[1])) + centres[rng.integers(len(centres), size=n)]
+
+
+def fit_here(X, links, model):
+    return model.fit(X, links=links)
+
+
+def dask(options):
+    """An iteration with one worker, two workers, and without a cluster."""
+    import dask.array as da
+    import distributed
+    from dask.delayed import delayed
+
+    from linkmix import distributed as far
+
+    n_blocks, size, d, k = 20, 25_000 if options.quick else 250_000, 10, 8
+    centres = 3 * np.random.default_rng(0).normal(size=(k, d))
+    pairs = np.random.default_rng(1).integers(n_blocks * size, size=(1000, 2))
+    links = Links(must=pairs[pairs[:, 0] != pairs[:, 1]])
+
+    def timed(fit):
+        return fastest_step(lambda: fit(LinkMixture(k, init=given_start(centres), tol=0, max_iter=20)))
+
+    whole = [make_block(seed, size, centres) for seed in range(n_blocks)]
+    with native.using(threads=1):
+        seconds, local = timed(partial(fit_here, np.concatenate(whole), links))
+    del whole
+    print(f"\n{n_blocks * size} x {d}, {k} classes, 1000 must-links, {n_blocks} partitions, workers of one thread")
+    print("                s for an iteration   against one worker   against local   agree")
+    print(f"{'local':>14}{seconds:20.3f}{'':21}{1:16.2f}")
+    one = None
+    for n_workers in (1, 2):
+        cluster = distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+        with cluster, distributed.Client(cluster) as client:
+            blocks = [delayed(make_block)(seed, size, centres) for seed in range(n_blocks)]
+            spread = da.concatenate([da.from_delayed(block, shape=(size, d), dtype=np.float64) for block in blocks])
+            spread = client.persist(spread)
+            distributed.wait(spread)
+            taken, there = timed(lambda model: far.fit(model, spread, links=links))  # noqa: B023
+            one = one or taken
+            agree = np.abs(there.means_ / local.means_ - 1).max()
+            agree = max(agree, abs(there.log_likelihood_ / local.log_likelihood_ - 1))
+            name = f"{n_workers} worker{'s' if n_workers > 1 else ''}"
+            print(f"{name:>14}{taken:20.3f}{one / taken:21.2f}{seconds / taken:16.2f}{agree:8.0e}", flush=True)
+
+
+PARTS = {part.__name__: part for part in (growth, memory, dask)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="smaller problems")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - PARTS.keys():
+        parser.error(f"no part {', '.join(sorted(unknown))}: choose of {', '.join(PARTS)}")
+    print(native.description())
+    for name in options.parts or PARTS:
+        PARTS[name](options)
+
+
+if __name__ == "__main__":
+    main()

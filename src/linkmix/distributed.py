@@ -1,0 +1,267 @@
+"""Fits on a Dask cluster: rows stay with the workers, only linked rows, parameters and sums travel.
+
+In each step every partition adds up its own rows, workers add these sums by eights, and the total, a few kilobytes,
+comes back to where EM runs: the same engine as in memory. Dask makes the partitions of a lost worker again.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+from dask.delayed import delayed
+from distributed import Client, futures_of, get_client, wait
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+from tqdm.auto import tqdm
+
+from linkmix import em
+from linkmix.arrays import Array, Floats, Ints
+from linkmix.blocks import Door, Source, Survey, Table, label_rows, without
+from linkmix.densities import Density
+from linkmix.links import Links
+from linkmix.mixture import LinkMixture
+
+BRANCHES = 8
+"""Sums that are added in one task."""
+
+T = TypeVar("T")
+
+
+def fit(
+    model: LinkMixture,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    links: Links | None = None,
+    sample_weight: ArrayLike | None = None,
+    client: Client | None = None,
+    persist: bool = True,
+    verbose: bool = False,
+) -> LinkMixture:
+    """Fit a mixture to a dask array or data frame, on the workers of a cluster.
+
+    From the same start the result is that of ``model.fit``. A start by name is drawn from a sample of the rows.
+
+    Parameters
+    ----------
+    model : LinkMixture
+        Is fitted as by its own `fit`, with one difference: ``labels_`` is a dask array.
+    X : dask array or data frame of shape (n_samples, n_features)
+        The points. Lengths of partitions need not be known.
+    y : array-like of shape (n_samples,), optional
+        Known labels, -1 where the class is not known.
+    links : Links, optional
+        Links between rows of `X`, which are counted through all partitions.
+    sample_weight : array-like of shape (n_samples,), optional
+        How often each point counts.
+    client : distributed.Client, optional
+        The cluster; the current one, if not given.
+    persist : bool, default=True
+        Whether the workers keep their rows from step to step. Otherwise they make them anew in each step, as the graph
+        of `X` says, such as by reading a file.
+    verbose : bool, default=False
+        Whether to show a progress bar, a tick for each pass over the rows.
+
+    Returns
+    -------
+    LinkMixture
+        The model.
+    """
+    steps = model.n_init * (model.max_iter + 1)
+    with tqdm(total=steps, desc="EM", unit="pass", disable=not verbose) as bar:
+        return model.fit(_Collection(X, _client(client), persist, bar), y, links=links, sample_weight=sample_weight)
+
+
+def predict(model: LinkMixture, X: Any) -> da.Array:
+    """Most probable class of each point, from the point alone.
+
+    Parameters
+    ----------
+    model : LinkMixture
+        A fitted model, wherever it was fitted.
+    X : dask array or data frame of shape (n_samples, n_features)
+        Points.
+
+    Returns
+    -------
+    dask array of shape (n_samples,)
+        Class numbers; nothing is computed yet.
+    """
+    return _by_blocks(model, "predict", X, (), np.int64)
+
+
+def predict_proba(model: LinkMixture, X: Any) -> da.Array:
+    """Probability of each class for each point, from the point alone.
+
+    Parameters
+    ----------
+    model : LinkMixture
+        A fitted model, wherever it was fitted.
+    X : dask array or data frame of shape (n_samples, n_features)
+        Points.
+
+    Returns
+    -------
+    dask array of shape (n_samples, n_classes)
+        Rows sum to one; nothing is computed yet.
+    """
+    return _by_blocks(model, "predict_proba", X, (len(model.class_weights_),), np.float64)
+
+
+class _Collection(Source):
+    """A dask array or data frame."""
+
+    def __init__(self, X: Any, client: Client, persist: bool, bar: Any) -> None:
+        self.blocks, self.client, self.persist, self.bar = _blocks(X), client, persist, bar
+
+    def enter(self, door: Door) -> Table:
+        """Look at all partitions, on the workers."""
+        tasks = [_task("survey", partial(_survey, door, number), block) for number, block in enumerate(self.blocks)]
+        return _Partitions(door, self.client.gather(self.client.compute(tasks)), self)
+
+
+class _Partitions(Table):
+    """Rows that lie with the workers."""
+
+    def __init__(self, door: Door, surveys: list[Survey], of: _Collection) -> None:
+        super().__init__(door, surveys)
+        self.of = of
+
+    def map(self, function: Callable[..., T], *at: Array) -> list[T]:
+        """All partitions at once, on the workers."""
+        results: list[T] = self.of.client.gather(self.of.client.compute(self._tasks("map", function, *at)))
+        return results
+
+    def free(self, linked: Ints, weights: Floats | None, known: Ints | None) -> em.FreeRows:
+        """All rows but the linked ones."""
+        parts = []
+        for number, block in enumerate(self.of.blocks):
+            inside = slice(*self.firsts[number : number + 2])
+            own = [None if array is None else array[inside] for array in (weights, known)]
+            parts.append(_task("rows", partial(_portions, self.door, *self.cut(number, [linked]), *own), block))
+        homes: list[Any] = [None] * len(parts)
+        if self.of.persist:
+            parts = self.of.client.persist(parts)
+            wait(parts)
+            places = self.of.client.who_has(futures_of(parts))
+            parts.sort(key=lambda part: places.get(part.key, ()))  # neighbours are added where they are
+            homes = [places.get(part.key) for part in parts]
+        return _FreePartitions(self.of.client, parts, homes, self.of.bar)
+
+    def labels(self, density: Density[Any, Any], parameters: em.Parameters, rows: Ints, values: Ints) -> da.Array:
+        """A dask array, of which nothing is computed yet."""
+        parts = self._tasks("labels", partial(label_rows, density, parameters), rows, values)
+        lengths = [survey.n_rows for survey in self.surveys]
+        return _array(parts, lengths, (), np.int64)
+
+    def _tasks(self, name: str, function: Callable[..., Any], *at: Array) -> list[Any]:
+        return [
+            _task(name, partial(_call, self.door, function, self.cut(number, at)), block)
+            for number, block in enumerate(self.of.blocks)
+        ]
+
+
+class _FreePartitions:
+    """Free rows on the workers, in portions."""
+
+    def __init__(self, client: Client, parts: list[Any], homes: list[Any], bar: Any) -> None:
+        self.client, self.parts, self.homes, self.bar = client, parts, homes, bar
+
+    def sums(self, density: Density[Any, Any], parameters: em.Parameters) -> em.FreeSums | None:
+        """Sums over all partitions, added in a tree."""
+        # The parameters are part of the graph: what is scattered would be lost with a worker.
+        now = delayed((density, parameters), name=f"linkmix-parameters-{uuid4().hex}", traverse=False)
+        sums = []
+        for part, home in zip(self.parts, self.homes, strict=True):
+            with dask.annotate(**({"workers": home, "allow_other_workers": True} if home else {})):  # type: ignore[attr-defined]
+                sums.append(_task("sums", _sums, part, now))  # where the rows are, as long as that worker lives
+        while len(sums) > 1:
+            sums = [_task("add", _add, sums[first : first + BRANCHES]) for first in range(0, len(sums), BRANCHES)]
+        total: em.FreeSums | None = self.client.compute(sums[0]).result()
+        self.bar.update()
+        return total
+
+
+def _client(client: Client | None) -> Client:
+    if client is not None:
+        return client
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError("there is no Dask cluster: start one, such as distributed.Client(), or pass client") from None
+
+
+def _blocks(X: Any) -> list[Any]:
+    """Partitions of rows, as delayed values."""
+    if isinstance(X, dd.DataFrame):
+        return list(X.to_delayed())
+    if isinstance(X, da.Array) and X.ndim == 2:
+        return list(X.rechunk({1: -1}).to_delayed().ravel())
+    raise ValueError(
+        f"X is a {type(X).__name__} with shape {getattr(X, 'shape', None)}: give a dask array (n_samples, n_features) "
+        "or a dask data frame, or use the methods of the model"
+    )
+
+
+def _array(parts: list[Any], lengths: list[Any], columns: tuple[int, ...], dtype: type) -> da.Array:
+    """One array of delayed parts."""
+    arrays = [
+        da.from_delayed(part, shape=(length, *columns), dtype=dtype)
+        for part, length in zip(parts, lengths, strict=True)
+    ]
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)  # type: ignore[no-any-return]
+
+
+def _by_blocks(model: LinkMixture, method: str, X: Any, columns: tuple[int, ...], dtype: type) -> da.Array:
+    """What a method of the model gives for each partition."""
+    check_is_fitted(model)
+    light = copy(model)
+    for name in ("labels_", "links_to_review_", "init"):  # need not travel
+        setattr(light, name, None)
+    blocks = _blocks(X)
+    lengths = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(blocks)
+    parts = [_task(method, partial(_apply, light, method, columns, dtype), block) for block in blocks]
+    return _array(parts, lengths, columns, dtype)
+
+
+def _task(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A delayed call, with a name for the dashboard."""
+    return delayed(function, pure=False)(*arguments, dask_key_name=f"linkmix-{name}-{uuid4().hex}")
+
+
+# What workers do.
+
+
+def _survey(door: Door, number: int, block: Any) -> Survey:
+    try:
+        return door.survey(block)
+    except ValueError as error:
+        raise ValueError(f"partition {number} of X, counted from 0: {error}") from error
+
+
+def _call(door: Door, function: Callable[..., T], at: list[Array], block: Any) -> T:
+    return function(door.numbers(block), *at)
+
+
+def _portions(door: Door, left_out: Ints, weights: Floats | None, known: Ints | None, block: Any) -> list[em.Rows]:
+    return list(without(em.Rows(door.numbers(block), weights, known), left_out).portions())
+
+
+def _sums(portions: list[em.Rows], now: tuple[Density[Any, Any], em.Parameters]) -> em.FreeSums | None:
+    return em.added(em.free_sums(*now, rows) for rows in portions)
+
+
+def _add(sums: list[em.FreeSums | None]) -> em.FreeSums | None:
+    return em.added(some for some in sums if some is not None)
+
+
+def _apply(model: LinkMixture, method: str, columns: tuple[int, ...], dtype: type, block: Any) -> Array:
+    if not len(block):  # a data frame may have empty partitions
+        return np.empty((0, *columns), dtype=dtype)
+    return np.asarray(getattr(model, method)(block))

@@ -1,0 +1,192 @@
+"""Fits on a real Dask cluster of two worker processes."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from linkmix import LinkMixture, Links
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+distributed = pytest.importorskip("distributed")
+
+from linkmix import distributed as far  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore:Port .* is already in use"
+)
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, worker_dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def problem(n=5000, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    X = rng.normal(size=(n, d)) + 2.5 * rng.normal(size=(3, d))[y]
+    return X, y, Links.from_labels(y, 60, random_state=seed)
+
+
+def model(d=3, **settings):
+    rng = np.random.default_rng(1)
+    start = {
+        "class_weights": np.full(3, 1 / 3),
+        "cluster_weights": np.ones((3, 1)),
+        "means": 2 * rng.normal(size=(3, 1, d)),
+        "covariances": np.broadcast_to(np.eye(d), (3, 1, d, d)).copy(),
+    }
+    return LinkMixture(3, **{"init": start, "tol": 0, "max_iter": 15, **settings})
+
+
+def assert_close_fits(one, other, rtol=1e-10):
+    for name in ("class_weights_", "means_", "covariances_", "log_likelihood_trace_"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=rtol, err_msg=name)
+    np.testing.assert_array_equal(one.labels_, np.asarray(other.labels_))
+    np.testing.assert_array_equal(one.links_to_review_[["a", "b"]], other.links_to_review_[["a", "b"]])
+
+
+@pytest.mark.parametrize(("linked_points", "persist"), [("apart", True), ("both", False)])
+def test_a_fit_on_the_cluster_is_the_local_fit(client, linked_points, persist):
+    X, _, links = problem()
+    local = model(linked_points=linked_points).fit(X, links=links)
+    spread = da.from_array(X, chunks=(300, 2))  # 17 partitions: a tree of several levels
+    there = far.fit(model(linked_points=linked_points), spread, links=links, client=client, persist=persist)
+    assert isinstance(there.labels_, da.Array)
+    assert_close_fits(local, there)
+
+
+def test_weights_and_known_labels_follow_their_rows(client):
+    X, y, links = problem()
+    known = np.where(np.arange(len(y)) % 50 == 3, y, -1)
+    weights = np.random.default_rng(3).integers(0, 3, size=len(X)).astype(float)
+    local = model().fit(X, known, links=links, sample_weight=weights)
+    assert_close_fits(local, far.fit(model(), da.from_array(X, chunks=900), known, links=links, sample_weight=weights))
+
+
+def test_data_frames_need_not_know_their_lengths(client):
+    X, _, links = problem()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.loc[7, "b"] = np.nan
+    spread = dd.from_pandas(frame, npartitions=4, sort=False)
+    spread = dd.concat([spread.query("a > 1e9"), spread])  # partitions without rows
+    local, there = model().fit(frame, links=links), far.fit(model(), spread, links=links)
+    assert_close_fits(local, there)
+    assert there.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(far.predict(there, spread).compute(), local.predict(frame))
+    np.testing.assert_allclose(far.predict_proba(local, spread).compute(), local.predict_proba(frame), rtol=1e-9)
+    with pytest.raises(ValueError, match="feature names should match"):
+        far.predict(there, spread[["b", "a", "c"]]).compute()
+
+
+def test_predictions_of_arrays_have_shapes(client):
+    X, _, links = problem()
+    local, spread = model().fit(X, links=links), da.from_array(X, chunks=(900, 2))
+    classes, probabilities = far.predict(local, spread), far.predict_proba(local, spread)
+    assert (classes.shape, classes.dtype, probabilities.shape) == ((5000,), np.int64, (5000, 3))
+    np.testing.assert_array_equal(classes.compute(), local.predict(X))
+    np.testing.assert_allclose(probabilities.compute(), local.predict_proba(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("init", ["kmeans++", "links"])
+def test_starts_are_drawn_from_a_sample(client, init, monkeypatch):
+    monkeypatch.setattr("linkmix.fitting.SAMPLE_NUMBERS", 3000)
+    X, _, links = problem()
+    settings = {"init": init, "n_init": 3, "random_state": 0, "tol": 1e-6, "max_iter": 300}
+    there = far.fit(model(**settings), da.from_array(X, chunks=900), links=links)
+    assert there.log_likelihood_ == pytest.approx(model(**settings).fit(X, links=links).log_likelihood_, rel=1e-3)
+
+
+def test_rows_do_not_travel(client, monkeypatch):
+    """All that comes back from the workers is far less than the rows."""
+    X, _, links = problem(50_000)
+    spread = client.persist(da.from_array(X, chunks=10_000))
+    received = []
+
+    def counted(method):
+        def call(*args, **kwargs):
+            result = method(*args, **kwargs)
+            received.append(len(pickle.dumps(result)))
+            return result
+
+        return call
+
+    monkeypatch.setattr(distributed.Client, "gather", counted(distributed.Client.gather))
+    monkeypatch.setattr(distributed.Future, "result", counted(distributed.Future.result))
+    there = far.fit(model(max_iter=5), spread, links=links)
+    assert there.n_iter_ == 5
+    assert len(received) == 2 + 6  # a survey, the linked rows, and the sums of each step
+    assert sum(received) < X.nbytes / 50
+
+
+def test_the_loss_of_a_worker_is_not_the_loss_of_the_fit():
+    """One of two workers is killed in the middle; its partitions are made again, and the result is the same."""
+    X, _, links = problem(20_000)
+    local = model(max_iter=20).fit(X, links=links)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, worker_dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client:
+        steps = []
+        free_sums = far._FreePartitions.sums
+        before = set(client.run(os.getpid).values())
+
+        def sums(self, *args):
+            steps.append(len(steps))
+            if len(steps) == 10:
+                assert all(client.has_what().values())  # rows lie with both workers
+                victim = min(before)
+                threading.Timer(0.02, os.kill, (victim, signal.SIGKILL)).start()
+            return free_sums(self, *args)
+
+        far._FreePartitions.sums = sums
+        try:
+            there = far.fit(model(max_iter=20), da.from_array(X, chunks=1000), links=links, client=client)
+        finally:
+            far._FreePartitions.sums = free_sums
+        assert_close_fits(local, there)
+        deadline = time.monotonic() + 20
+        while len(after := set(client.run(os.getpid).values())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert min(before) not in after
+    assert len(steps) == 21
+
+
+def test_progress(client, capsys):
+    X, _, _ = problem()
+    far.fit(model(max_iter=3), da.from_array(X, chunks=900))
+    assert capsys.readouterr().err == ""
+    far.fit(model(max_iter=3), da.from_array(X, chunks=900), verbose=True)
+    assert "EM: 100%" in capsys.readouterr().err
+
+
+def test_bad_input(client):
+    X, _, _ = problem()
+    with pytest.raises(ValueError, match=r"X is a ndarray with shape \(5000, 3\): give a dask array"):
+        far.fit(model(), X)
+    bad = X.copy()
+    bad[1000, 1] = np.inf
+    with pytest.raises(ValueError, match=r"partition 1 of X, counted from 0: Input X contains infinity"):
+        far.fit(model(), da.from_array(bad, chunks=900))
+    with pytest.raises(ValueError, match="5000"):
+        far.fit(model(), da.from_array(X, chunks=900), links=Links(must=[(3, 5000)]))
+
+
+def test_without_a_cluster():
+    script = "import dask.array as da; from linkmix import LinkMixture, distributed as far; "
+    script += "far.fit(LinkMixture(), da.zeros((10, 3)))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "ValueError: there is no Dask cluster: start one" in result.stderr

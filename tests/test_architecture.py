@@ -18,7 +18,7 @@ LAYERS = [
     {"__init__"},
     {"demo"},
     {"label", "experiments"},
-    {"comparison", "plots", "report"},
+    {"comparison", "plots", "report", "choice", "explanation"},
     {"registry"},
     {"auto"},
     {"rivals"},
@@ -56,7 +56,7 @@ PRINTS = ("linkmix.cli", "linkmix.versions")
 
 # The core dependencies with their own dependencies, and the rooms that may need more than these.
 CORE_PACKAGES = {"linkmix", "numpy", "scipy", "sklearn", "joblib", "cloudpickle", "threadpoolctl", "narwhals"}
-ROOMS_WITH_EXTRAS = {"cli", "demo", "plots", "report", "label", "experiments", "distributed"}
+ROOMS_WITH_EXTRAS = {"cli", "demo", "plots", "label", "experiments", "distributed"}
 
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 

@@ -1,14 +1,13 @@
 """Labels in files."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from linkmix.arrays import Array, Floats, Ints
 from linkmix.files import aside
-from linkmix.tables.text import quoted
+from linkmix.tables.text import Ids, quoted
 
 DIGITS = 6
 """Digits of a probability after the point."""
@@ -16,7 +15,7 @@ DIGITS = 6
 
 def write_labels(
     path: str | os.PathLike[str],
-    ids: Sequence[str],
+    ids: Ids,
     labels: Ints,
     probabilities: Floats | None = None,
     *,

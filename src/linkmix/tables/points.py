@@ -97,11 +97,29 @@ def read_points(
     >>> points.texts["name"].tolist()
     ['anna', 'bob']
     """
+    return _read(_open(path), id, columns, texts, tuple(text_columns))
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """Names of all columns of a file that `read_points` can read.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    list of str
+    """
+    return _open(path).names
+
+
+def _open(path: str | os.PathLike[str]) -> "_Parquet | _Text":
     file = as_file(path)
     with file.open("rb") as opened:
         is_parquet = opened.read(4) == b"PAR1"
-    is_parquet = is_parquet or file.suffix.lower() in (".parquet", ".pq")
-    return _read(_Parquet(file) if is_parquet else _Text(file), id, columns, texts, tuple(text_columns))
+    return _Parquet(file) if is_parquet or file.suffix.lower() in (".parquet", ".pq") else _Text(file)
 
 
 def _read(

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from linkmix.files import aside
 from linkmix.links import Links
 from linkmix.links.reading import read_kinds
 from linkmix.tables import text
-from linkmix.tables.text import as_file, listed, quoted
+from linkmix.tables.text import Ids, as_file, listed, quoted
 
 NEEDED = ("a", "b", "kind")
 COLUMNS = (*NEEDED, "confidence", "annotator")
@@ -43,7 +43,7 @@ class Statement:
     annotator: str | None = None
 
 
-def read_links(path: str | os.PathLike[str], ids: Sequence[str]) -> Links:
+def read_links(path: str | os.PathLike[str], ids: Ids) -> Links:
     r"""Read links from a file.
 
     Parameters
@@ -99,7 +99,7 @@ def read_statements(path: str | os.PathLike[str]) -> list[Statement]:
     return _read_delimited(file)
 
 
-def to_links(path: str | os.PathLike[str], statements: Iterable[Statement], ids: Sequence[str]) -> Links:
+def to_links(path: str | os.PathLike[str], statements: Iterable[Statement], ids: Ids) -> Links:
     """Links between the rows that have these ids.
 
     Parameters
@@ -133,9 +133,7 @@ def to_links(path: str | os.PathLike[str], statements: Iterable[Statement], ids:
     return Links.from_table(table)
 
 
-def row_of_end(
-    path: str | os.PathLike[str], statement: Statement, end: str, row_of: dict[str, int], ids: Sequence[str]
-) -> int:
+def row_of_end(path: str | os.PathLike[str], statement: Statement, end: str, row_of: dict[str, int], ids: Ids) -> int:
     """Row of one end of a link.
 
     Parameters
@@ -172,7 +170,7 @@ def row_of_end(
     return row
 
 
-def write_links(path: str | os.PathLike[str], links: Links, ids: Sequence[str]) -> None:
+def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
     """Write links to a file that `read_links` reads back as the same links.
 
     Parameters
@@ -324,7 +322,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     return [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def _alike(value: str, ids: Sequence[str]) -> str | None:
+def _alike(value: str, ids: Ids) -> str | None:
     """An id that differs in spaces, case or leading zeros only."""
     plain = value.strip().casefold().lstrip("0")
     return next((other for other in ids if other.strip().casefold().lstrip("0") == plain), None)

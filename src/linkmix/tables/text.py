@@ -2,11 +2,14 @@
 
 import csv
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from linkmix.arrays import Array
 from linkmix.errors import BadFile
 
+Ids = Sequence[str] | Array
+"""Ids of points, in the order of their rows."""
 SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 """Separators by the ending of the file; a comma for all others."""
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})

@@ -103,11 +103,12 @@ class ColumnName(click.ParamType):  # type: ignore[type-arg]
 
         from linkmix.tables import column_names
 
-        try:
-            names = column_names(ctx.params["points"])
-        except (KeyError, ValueError, OSError, TypeError):
-            return []
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        for word in [ctx.params.get("points"), *ctx.args]:  # a line that is not complete may be read in part only
+            try:
+                return [CompletionItem(name) for name in column_names(word) if name.startswith(incomplete)]
+            except (ValueError, OSError, TypeError):
+                continue
+        return []
 
 
 points_argument = click.argument("points", type=FILE)

@@ -20,6 +20,8 @@ MARKERS = (
 )
 SURENESS = (0.6, 0.8, 0.95)
 """Points are drawn the paler the less sure, in steps at these probabilities."""
+MANY = 100
+"""With more linked points than this, lines and rings are drawn lighter."""
 N_LAYERS = 5
 """Points are drawn in so many layers, so that no class hides the others."""
 
@@ -125,13 +127,13 @@ class Chart:
         middle = self.top + (floor - self.top) / 2
         names = (
             f'<text class="axis" x="{(self.left + wall) / 2:.1f}" y="{self.height - 8}" text-anchor="middle">'
-            f"{escape(_cut(self.labels[0]))}</text>"
+            f"{plain(cut(self.labels[0]))}</text>"
             f'<text class="axis" transform="translate(15 {middle:.1f}) rotate(-90)" text-anchor="middle">'
-            f"{escape(_cut(self.labels[1]))}</text>"
+            f"{plain(cut(self.labels[1]))}</text>"
         )
         return (
             f'<svg class="chart" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'aria-label="{escape(self.title)}">{"".join(grid)}{"".join(self.parts)}{names}</svg>'
+            f'aria-label="{plain(self.title)}">{"".join(grid)}{"".join(self.parts)}{names}</svg>'
         )
 
 
@@ -152,6 +154,7 @@ def draw_points(chart: Chart, points: Floats, labels: Ints, confidence: Floats |
 
 def draw_links(chart: Chart, points: Floats, table: Array, names: Sequence[str]) -> None:
     """Draw links between points, the broken ones on top, each with a text that a pointer shows."""
+    many = " many" if 2 * len(table) > MANY else ""
     for holds in (True, False):
         for row in np.flatnonzero(table["holds"] == holds):
             (x1, y1), (x2, y2) = chart.place(points[[table["a"][row], table["b"][row]]])
@@ -159,15 +162,16 @@ def draw_links(chart: Chart, points: Floats, table: Array, names: Sequence[str])
             a, b = names[table["a"][row]], names[table["b"][row]]
             text = f"{a} and {b}: {kind}-link, {'satisfied' if holds else 'broken'}"
             chart.add(
-                f'<path class="link {kind}{"" if holds else " broken"}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}">'
-                f"<title>{escape(text)}</title></path>"
+                f'<path class="link {kind}{many if holds else " broken"}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}">'
+                f"<title>{plain(text)}</title></path>"
             )
 
 
 def draw_rings(chart: Chart, points: Floats, names: Sequence[str]) -> None:
     """Draw a ring around linked points, with their names for a pointer."""
+    radius = 7 if len(points) <= MANY else 5
     for (x, y), name in zip(chart.place(points), names, strict=True):
-        chart.add(f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="7"><title>{escape(name)}</title></circle>')
+        chart.add(f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"><title>{plain(name)}</title></circle>')
 
 
 def line_chart(values: Floats, labels: tuple[str, str], title: str) -> str:
@@ -196,16 +200,30 @@ def histogram(counts: Ints, edges: Floats, labels: tuple[str, str], title: str) 
 
 
 def number(value: float) -> str:
-    """A number for people: few digits, thousands parted."""
+    """A number for people: few digits, thousands parted.
+
+    Examples
+    --------
+    >>> [number(value) for value in (1110.4, 0.25, 3.0, 12345.6, 1.5e-7, float("nan"))]
+    ['1,110', '0.25', '3', '12,346', '1.5e-07', '-']
+    """
     if not np.isfinite(value):
         return "-"
     size = abs(value)
     if value == round(value) and size < 1e7:
         return f"{value:,.0f}"
     if 1e-3 <= size < 1e5:
-        return f"{value:,.{max(0, 3 - int(np.floor(np.log10(size))))}f}".rstrip("0").rstrip(".")
+        text = f"{value:,.{max(0, 2 - int(np.floor(np.log10(size))))}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{value:.3g}"
 
 
-def _cut(name: str, at_most: int = 48) -> str:
+def plain(value: str) -> str:
+    """Text of a user as HTML: escaped, and without what can not be seen or turns the text around it."""
+    seen = (c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in value)
+    return escape("".join(seen))
+
+
+def cut(name: str, at_most: int = 48) -> str:
+    """A name that is not too long for its place."""
     return name if len(name) <= at_most else name[: at_most - 1] + "…"

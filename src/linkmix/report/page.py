@@ -1,13 +1,12 @@
 """The page itself. Every text that comes from the user goes through `_text`."""
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 import numpy as np
 
 from linkmix.arrays import Array, Floats
 from linkmix.report import drawing
-from linkmix.report.drawing import Chart, icon, number
+from linkmix.report.drawing import Chart, cut, icon, number, plain
 from linkmix.report.numbers import UNSURE, Result, plane, profiles, review
 from linkmix.report.style import STYLE
 from linkmix.versions import versions
@@ -47,7 +46,7 @@ def page(result: Result) -> str:
         _search(result),
         _foot(result),
     ]
-    return _FRAME.format(title=_plain(f"linkmix: {result.sources[0]}"), style=STYLE, body="\n".join(body))
+    return _FRAME.format(title=plain(f"linkmix: {result.sources[0]}"), style=STYLE, body="\n".join(body))
 
 
 def _head(result: Result, table: Array) -> str:
@@ -131,7 +130,9 @@ def _map(result: Result, table: Array) -> str:
     if confidence is not None:
         key += "<li><span class='fade'></span>sure to unsure</li>"
     if len(drawn):
-        for kind, name in (("must", "must-link"), ("cannot", "cannot-link"), ("must broken", "broken link")):
+        lines = [("must", "must-link"), ("cannot", "cannot-link")]
+        lines += [] if drawn["holds"].all() else [("must broken", "broken link")]
+        for kind, name in lines:
             key += f"<li><svg class='key' viewBox='0 0 34 10'><path class='link {kind}' d='M1 5H33'/></svg>{name}</li>"
     return (
         f"<section><h2>The classes</h2><figure class='wide'>{chart.svg()}<ul class='legend'>{key}</ul>"
@@ -175,8 +176,8 @@ def _bar(result: Result, means: Floats, center: Floats, differences: Floats, j: 
     left = 50 - width if differences[j] < 0 else 50
     return (
         f"<li><span class='name'>{_text(result.points.columns[j])}</span>"
-        f"<span class='track'><i style='left:{left:.1f}%;width:{max(width, 0.4):.1f}%'></i></span>"
-        f"<span class='value'>{number(float(means[j]))} <small>({number(float(center[j]))})</small></span></li>"
+        f"<span class='value'>{number(float(means[j]))} <small>({number(float(center[j]))})</small></span>"
+        f"<span class='track'><i style='left:{left:.1f}%;width:{max(width, 0.4):.1f}%'></i></span></li>"
     )
 
 
@@ -233,8 +234,8 @@ def _link_row(result: Result, link: Array) -> tuple[str, ...]:
         return "<span class='ok'>satisfied</span>" if holds else "<span class='bad'>broken</span>"
 
     return (
-        _text(str(ids[a])),
-        _text(str(ids[b])),
+        _text(cut(str(ids[a]))),
+        _text(cut(str(ids[b]))),
         "must" if link["is_must"] else "cannot",
         f"{icon(int(labels[a]))}{labels[a]} {icon(int(labels[b]))}{labels[b]}",
         verdict(bool(link["holds"])),
@@ -325,12 +326,8 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, raw: bool = F
 
 
 def _text(value: str) -> str:
-    """Text of a user as HTML: escaped, shown in its own direction, and without what can not be seen."""
-    return f"<bdi>{_plain(value)}</bdi>"
-
-
-def _plain(value: str) -> str:
-    return escape("".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in value))
+    """Text of a user as HTML, shown in its own direction."""
+    return f"<bdi>{plain(value)}</bdi>"
 
 
 def _count(n: int, one: str, many: str | None = None) -> str:

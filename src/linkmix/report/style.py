@@ -44,6 +44,7 @@ path.grid { stroke: var(--grid); stroke-width: 1; display: inline; }
 .s0 { fill-opacity: .3; } .s1 { fill-opacity: .5; } .s2 { fill-opacity: .75; } .s3 { fill-opacity: .95; }
 .link { fill: none; stroke: var(--ink); stroke-width: 1.3; stroke-opacity: .75; }
 .link.cannot { stroke-dasharray: 6 4; }
+.link.many { stroke-width: 1; stroke-opacity: .4; }
 .link.broken { stroke: var(--bad); stroke-width: 2.4; stroke-opacity: 1; }
 .ring { fill: transparent; stroke: var(--ink); stroke-width: 1.3; }
 .line { fill: none; stroke: var(--accent); stroke-width: 2; }
@@ -57,21 +58,20 @@ path.grid { stroke: var(--grid); stroke-width: 1; display: inline; }
   background: linear-gradient(90deg, var(--c0), color-mix(in srgb, var(--c0) 30%, var(--card))); }
 article { background: var(--card); border-radius: 10px; padding: 14px 16px; }
 article h3 { margin: 0; }
-.bars { list-style: none; margin: 8px 0 0; padding: 0; font-size: .88rem; }
-.bars li { display: grid; grid-template-columns: minmax(0, 10em) minmax(60px, 1fr) 8.2em; gap: 10px;
-  align-items: center; padding: 3px 0; }
+.bars { list-style: none; margin: 10px 0 0; padding: 0; font-size: .88rem; }
+.bars li { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 1px 10px; padding: 3px 0; }
 .bars .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.bars .value { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.bars .value { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .bars small { color: var(--quiet); }
-.track { position: relative; height: 12px; border-radius: 3px;
-  background: linear-gradient(90deg, transparent calc(50% - 1px),
-  var(--quiet) calc(50% - 1px) calc(50% + 1px), transparent calc(50% + 1px)) , var(--grid); }
+.track { grid-column: 1 / -1; position: relative; height: 9px; border-radius: 3px;
+  background: linear-gradient(90deg, transparent calc(50% - 1px), var(--quiet) calc(50% - 1px) calc(50% + 1px),
+  transparent calc(50% + 1px)), var(--grid); }
 .track i { position: absolute; top: 1px; bottom: 1px; background: var(--c); border-radius: 2px; }
 .scroll { overflow-x: auto; margin: .6em 0 1em; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; min-width: 60%; }
 th, td { text-align: left; padding: 6px 18px 6px 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
 th { color: var(--quiet); font-weight: 550; }
-td { max-width: 28ch; overflow-wrap: anywhere; }
+td { white-space: nowrap; }
 .ok { color: var(--ok); } .bad { color: var(--bad); font-weight: 650; }
 details { margin: .6em 0; } summary { cursor: pointer; color: var(--accent); }
 footer { margin-top: 3em; padding-top: 1em; border-top: 1px solid var(--rule); color: var(--quiet); font-size: .9rem; }
@@ -81,7 +81,6 @@ footer { margin-top: 3em; padding-top: 1em; border-top: 1px solid var(--rule); c
   figure { padding: 10px 8px; }
   .chart text { font-size: 19px; } .chart text.axis { font-size: 20px; }
   .grid .chart text { font-size: 15px; } .grid .chart text.axis { font-size: 16px; }
-  .bars li { grid-template-columns: minmax(0, 1fr) 7.4em; } .bars .track { grid-column: 1 / -1; grid-row: 2; }
   .cards { grid-template-columns: repeat(2, 1fr); }
   table { min-width: 100%; } th, td { padding-right: 12px; }
 }

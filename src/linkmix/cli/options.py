@@ -103,7 +103,7 @@ class ColumnName(click.ParamType):  # type: ignore[type-arg]
 
         from linkmix.tables import column_names
 
-        for word in [ctx.params.get("points"), *ctx.args]:  # a line that is not complete may be read in part only
+        for word in [ctx.params.get("points", ""), *ctx.args]:  # a line that is not complete may be read in part only
             try:
                 return [CompletionItem(name) for name in column_names(word) if name.startswith(incomplete)]
             except (ValueError, OSError, TypeError):

@@ -50,15 +50,15 @@ def show(found: "Examination", table: "Points") -> None:
         f"{len(ends)} of {len(table.ids):,} points can be used."
     )
     listing(
-        "unknown or meaningless",
+        "Unknown ids, and points linked to themselves",
         [f"line {error.line}" + (f", {error.column}" if error.column else "") + f": {error.problem}"
          for error in found.unknown],
     )  # fmt: skip
     repeated = [
         f"line {again.line}: {again.a!r} and {again.b!r}, as on line {first.line}" for again, first in found.repeated
     ]
-    listing("repeated, which changes nothing", repeated)
-    listing("contradictory", [conflict_by_ids(conflict.chain, table.ids) for conflict in found.conflicts])
+    listing("Repeated links, which change nothing", repeated)
+    listing("Contradictions", [conflict_by_ids(conflict.chain, table.ids) for conflict in found.conflicts])
     if found.closure is None:
         click.echo("Nothing follows from links that contradict each other.")
         return
@@ -77,7 +77,7 @@ def show(found: "Examination", table: "Points") -> None:
 
 def listing(what: str, lines: list[str]) -> None:
     """Print a count and the first few lines."""
-    click.echo(f"{len(lines) or 'none'} {what}" + (":" if lines else ""))
+    click.echo(f"{what}: {len(lines) or 'none'}")
     for line in lines[:SHOWN]:
         click.echo(f"  {line}")
     if len(lines) > SHOWN:
@@ -145,7 +145,7 @@ def find(points: Path, table: "Points", value: str) -> int:
 
 def show_drives(drives: list[float], two: "Points") -> None:
     """Print which columns speak for one class, and which against it."""
-    click.echo("\nWhat each column does to the log-odds of one class (without it they would be lower by so much):")
+    click.echo("\nWhat each column adds to the log-odds of one class, and the two values:")
     width = min(max(map(len, two.columns)), 40)
     for j in sorted(range(len(drives)), key=lambda j: -abs(drives[j]))[:SHOWN]:
         effect = "for" if drives[j] > 0.05 else "against" if drives[j] < -0.05 else "neither"

@@ -59,6 +59,24 @@ def ticks(low: float, high: float, n: int = 5) -> Floats:
     return np.asarray(np.where(np.abs(found) < step / 1e6, 0.0, found))
 
 
+def tick_texts(values: Floats) -> list[str]:
+    """Numbers on an axis, with as many digits as tell them apart.
+
+    Examples
+    --------
+    >>> tick_texts(np.array([2080.25, 2080.5])), tick_texts(np.array([0.0, 2000.0])), tick_texts(np.array([1e9, 2e9]))
+    (['2,080.25', '2,080.50'], ['0', '2,000'], ['1e+09', '2e+09'])
+    """
+    if len(values) < 2:
+        return [number(float(value)) for value in values]
+    step = float(values[1] - values[0])
+    if max(abs(values[0]), abs(values[-1])) >= 1e7 or step < 1e-5:
+        return [f"{value:.6g}" for value in values]
+    # Down to the last digit of the step: 0.25 has two.
+    digits = next(n for n in range(8) if abs(step * 10**n - round(step * 10**n)) < 1e-6 * step * 10**n)
+    return [f"{value:,.{digits}f}" for value in values]
+
+
 class Chart:
     """A frame with two axes.
 
@@ -74,6 +92,12 @@ class Chart:
         For those who can not see it.
     y_ticks : bool
         Whether heights mean something.
+    margin : float
+        Share of the range that is left free at each end.
+    left : float
+        Room for the numbers of the heights.
+    whole : bool
+        Whether only whole numbers make sense across.
     """
 
     def __init__(
@@ -88,7 +112,9 @@ class Chart:
         y_ticks: bool = True,
         margin: float = 0.03,
         left: float = 64,
+        whole: bool = False,
     ) -> None:
+        self.whole = whole
         self.width, self.height, self.title, self.labels, self.y_ticks = width, height, title, labels, y_ticks
         self.left, self.right, self.top, self.bottom = left if y_ticks else 24, 12, 10, 50
         self.x, self.y = self._range(x, margin), self._range(y, margin)
@@ -116,14 +142,18 @@ class Chart:
         """The picture."""
         grid = []
         floor, wall = self.height - self.bottom, self.width - self.right
-        for value in ticks(*self.x):
+        across = ticks(*self.x)
+        if self.whole:
+            across = across[across == np.round(across)]
+        for value, said in zip(across, tick_texts(across), strict=True):
             at = self.place((value, self.y[0]))[0]
             grid.append(f'<path class="grid" d="M{at:.1f} {self.top}V{floor:.1f}"/>')
-            grid.append(f'<text x="{at:.1f}" y="{floor + 20:.1f}" text-anchor="middle">{number(value)}</text>')
-        for value in ticks(*self.y) if self.y_ticks else ():
+            grid.append(f'<text x="{at:.1f}" y="{floor + 20:.1f}" text-anchor="middle">{said}</text>')
+        up = ticks(*self.y) if self.y_ticks else np.empty(0)
+        for value, said in zip(up, tick_texts(up), strict=True):
             at = self.place((self.x[0], value))[1]
             grid.append(f'<path class="grid" d="M{self.left} {at:.1f}H{wall}"/>')
-            grid.append(f'<text x="{self.left - 8}" y="{at + 5:.1f}" text-anchor="end">{number(value)}</text>')
+            grid.append(f'<text x="{self.left - 8}" y="{at + 5:.1f}" text-anchor="end">{said}</text>')
         middle = self.top + (floor - self.top) / 2
         names = (
             f'<text class="axis" x="{(self.left + wall) / 2:.1f}" y="{self.height - 8}" text-anchor="middle">'
@@ -177,7 +207,7 @@ def draw_rings(chart: Chart, points: Floats, names: Sequence[str]) -> None:
 def line_chart(values: Floats, labels: tuple[str, str], title: str) -> str:
     """A line over 0, 1, 2, ..."""
     steps = np.arange(len(values))
-    chart = Chart(steps, values, width=460, height=270, labels=labels, title=title, left=86)
+    chart = Chart(steps, values, width=460, height=270, labels=labels, title=title, left=92, whole=True)
     places = chart.place(np.column_stack([steps, values]))
     chart.add('<path class="line" d="M' + "L".join(f"{x:.1f} {y:.1f}" for x, y in places) + '"/>')
     if len(values) <= 40:

@@ -249,6 +249,8 @@ def _figures(result: Result) -> str:
     if (mixture := result.mixture) is not None:
         trace = np.asarray(mixture.log_likelihood_trace_, dtype=np.float64)
         end = "the tolerance was met" if mixture.converged_ else "the number of steps ran out"
+        if mixture is not result.model:
+            end += ". These are the last steps, on all points, of what the search had found"
         parts.append(
             "<figure>"
             + drawing.line_chart(trace, ("step", "log-likelihood J"), "Log-likelihood after each step of EM")

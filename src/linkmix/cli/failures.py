@@ -12,6 +12,7 @@ import click
 if TYPE_CHECKING:
     from linkmix.tables import Points
 
+SECONDS_TO_CLEAN_UP = 2.0
 _APP = ("matplotlib", "PIL", "pandas", "pyarrow", "tqdm")
 
 
@@ -25,7 +26,7 @@ class BadInput(click.ClickException):
 def bad_input() -> Iterator[None]:
     """Turn errors about what the user gave into one message and exit code 2."""
     try:
-        with _terminated():
+        with _interrupts():
             yield
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
@@ -44,20 +45,31 @@ def bad_input() -> Iterator[None]:
 
 
 @contextmanager
-def _terminated() -> Iterator[None]:
-    """Let a request to end, as by kill, clean up what Ctrl-C would."""
+def _interrupts() -> Iterator[None]:
+    """End in good order on Ctrl-C, and on a request to end as by kill.
+
+    An interrupt can come while code runs that has no way to pass it on, such as a callback from C: it is lost then. So
+    it comes again, until it gets here.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    has_timer = hasattr(signal, "setitimer")
 
     def interrupt(number: int, frame: object) -> NoReturn:
+        if has_timer:
+            signal.setitimer(signal.ITIMER_REAL, SECONDS_TO_CLEAN_UP)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    numbers = [signal.SIGINT, signal.SIGTERM, *([signal.SIGALRM] if has_timer else [])]
+    before = [(number, signal.signal(number, interrupt)) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if has_timer:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -253,9 +253,9 @@ def _figures(result: Result) -> str:
             end += ". These are the last steps, on all points, of what the search had found"
         parts.append(
             "<figure>"
-            + drawing.line_chart(trace, ("step", "log-likelihood J"), "Log-likelihood after each step of EM")
-            + f"<figcaption>Convergence: J, the log-likelihood of points and links (with priors, if there are any), "
-            f"after each of {_count(mixture.n_iter_, 'step')} of EM, up to {number(float(trace[-1]))}; {end}."
+            + drawing.line_chart(trace - trace[0], ("step", "gain of J"), "Log-likelihood after each step of EM")
+            + f"<figcaption>Convergence: what {_count(mixture.n_iter_, 'step')} of EM added to J, the log-likelihood "
+            f"of points and links (with priors, if there are any), up to {number(float(trace[-1]))}; {end}."
             "</figcaption></figure>"
         )
     if (confidence := result.confidence) is not None:

@@ -333,6 +333,48 @@ def test_an_unwritable_folder_is_found_before_the_work(folder):
     assert "locked" in one_message(run("fit", "points.csv", *QUICK, "--out", "locked"))
 
 
+@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="this system has no /sys, where nobody can make a folder")
+def test_a_folder_that_nobody_can_make_is_found_before_the_work(folder):
+    (folder / "points.csv").write_text("not a table at all")
+    assert "/sys/kernel/linkmix-out: " in one_message(
+        run("fit", "points.csv", *QUICK, "--out", "/sys/kernel/linkmix-out")
+    )
+
+
+def test_a_missing_package_is_named(folder):
+    script = "import sys; sys.modules['pyarrow'] = None\n" + SCRIPT
+    words = ["fit", "points.csv", "--classes", "3"]
+    result = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, "Error: this command needs pyarrow: pip install 'linkmix[app]'\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_person_at_a_terminal_sees_progress(folder):
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))  # rows and columns
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, "fit", "points.csv", "--classes", "2"], stdout=subprocess.PIPE, stderr=slave
+    )
+    os.close(slave)
+    said = b""
+    try:
+        while chunk := os.read(master, 4096):
+            said += chunk
+    except OSError:  # the end of a terminal
+        pass
+    output, _ = process.communicate()
+    os.close(master)
+    assert process.returncode == 0
+    for part in (b"Reading points.csv", b"Fitting 150 points", b"candidates: 100%", b"Writing to linkmix-out"):
+        assert part in said
+    assert b"candidates" not in output
+
+
 SCRIPT = "from linkmix.cli import main; main(prog_name='linkmix')"
 
 

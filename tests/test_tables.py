@@ -104,6 +104,26 @@ def test_text_that_begins_after_many_numbers_is_text_or_a_mistake(tmp_path):
     assert points.texts["x"][-1] == "word"
 
 
+@pytest.mark.parametrize(
+    ("values", "is_number"),
+    [
+        (["1", "+2", "-.5", " 3 ", "1e5", "NA"], True),
+        (["1 kg", "2 kg", "3"], False),
+        (["12 Main St", "7 Elm St"], False),
+        (["2020-01-01", "2020-01-02"], False),
+        (["a", "b", "3"], False),
+        (["inf", "-Infinity"], None),
+    ],
+)
+def test_what_is_a_number(values, is_number, tmp_path):
+    path = write(tmp_path, "p.csv", "id,x,y\n" + "".join(f"{i},{value},1\n" for i, value in enumerate(values)))
+    if is_number is None:
+        with pytest.raises(BadFile, match="is not a finite number"):
+            read_points(path)
+        return
+    assert ("x" in read_points(path).columns) == is_number
+
+
 def test_a_line_number_counts_lines_and_not_rows(tmp_path):
     path = write(tmp_path, "points.csv", 'id,note,x\na,"one\ntwo\nthree",1\n\nb,,2\nc,,oops\nd,,5\n')
     with pytest.raises(BadFile, match="'oops' is not a number") as caught:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOSTLY = 0.5
 """A column in which a larger share of the values are numbers is a column of numbers, and the others are mistakes."""
+_LIKE_A_NUMBER = r"^\s*[-+]?(\d|\.\d|(?i:inf))"
 _PANDAS_INDEX = "__index_level_"
 
 
@@ -340,7 +341,15 @@ class _Text:
     def _numbers_after_all(self, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
         """Numbers that Arrow does not know, such as +5; text, if less than half of the values are numbers."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
+        if not len(column):
+            return column
+        shape = pc.match_substring_regex(column, _LIKE_A_NUMBER)
+        empty = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(sorted(MISSING)))
+        n_filled = len(column) - pc.sum(empty).as_py()
+        if pc.sum(shape).as_py() <= MOSTLY * n_filled:  # most columns of text end here, without a look at each value
+            return column
         values = column.to_pylist()
         filled = [row for row, value in enumerate(values) if value.strip() not in MISSING]
         wrong = [row for row in filled if _as_number(values[row]) is None]

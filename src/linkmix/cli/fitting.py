@@ -18,7 +18,6 @@ from linkmix.cli.options import (
     columns_option,
     id_option,
     points_argument,
-    print_table,
     read,
     say,
     seed_option,
@@ -344,7 +343,14 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
 
     n, d = result.points.X.shape
     links = result.links
-    said = f"{n:,} points, {d:,} columns, {result.n_classes} classes"
+    said = ", ".join(
+        f"{number:,} {one if number == 1 else many}"
+        for number, one, many in (
+            (n, "point", "points"),
+            (d, "column", "columns"),
+            (result.n_classes, "class", "classes"),
+        )
+    )
     if links.n_must + links.n_cannot:
         share = links_satisfied(result.labels, links)
         said += f"; {links.n_must} must-links and {links.n_cannot} cannot-links, {100 * share:.0f} % satisfied"
@@ -359,8 +365,7 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
         apart = ", ".join(f"{result.points.columns[j]} {differences[m, j]:+.1f}" for j in top if differences[m, j])
         sure = "" if confidence is None or not size else f"{confidence[result.labels == m].mean():.3f}"
         rows.append([str(m), f"{size:,}", f"{100 * size / n:.1f} %", sure, "  " + (apart if size else "no points")])
-    names = ["class", "points", "share", "confidence"]
-    print_table(names, [row[:4] for row in rows]) if d > 50 else print_classes(names, rows)
+    print_classes(["class", "points", "share", "confidence"], rows)
     click.echo()
     for path, what in written:
         click.echo(f"{path}: {what}")

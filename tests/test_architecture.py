@@ -18,7 +18,7 @@ LAYERS = [
     {"__init__"},
     {"demo"},
     {"label", "experiments"},
-    {"comparison", "plots"},
+    {"comparison", "plots", "report", "choice", "explanation"},
     {"registry"},
     {"auto", "distributed"},
     {"rivals"},
@@ -31,7 +31,7 @@ LAYERS = [
     {"links"},
     {"versions"},
     {"native"},
-    {"arrays", "errors"},
+    {"arrays", "errors", "files"},
 ]
 
 # Neighbours that must not know each other: the room, and what it may not import.

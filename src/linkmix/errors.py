@@ -1,10 +1,11 @@
-"""What can be wrong with links and clusters. Every error about input is a ValueError."""
+"""What can be wrong with files, links and clusters. Every error about input is a ValueError."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Conflict", "DegenerateCluster", "InfeasibleLinks", "LinkConflict"]
+__all__ = ["BadFile", "Conflict", "DegenerateCluster", "InfeasibleLinks", "LinkConflict"]
 
 _ROWS_SHOWN = 5
 
@@ -78,3 +79,39 @@ class InfeasibleLinks(ValueError):
 
 class DegenerateCluster(ValueError):
     """A cluster lost its support, or its covariance is singular."""
+
+
+class BadFile(ValueError):
+    """A file can not be read as what it should be.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    problem : str
+        The value and the remedy.
+    line : int or None
+        Line of the file, counted from 1.
+    column : str or None
+        Name of the column.
+
+    Examples
+    --------
+    >>> str(BadFile("points.csv", "'tall' is not a number: correct it", line=7, column="height"))
+    "points.csv, line 7, column 'height': 'tall' is not a number: correct it"
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], problem: str, line: int | None = None, column: str | None = None
+    ) -> None:
+        super().__init__(path, problem, line, column)
+        self.path = path
+        self.problem = problem
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        """Say where, what and how to mend it."""
+        line = "" if self.line is None else f", line {self.line}"
+        column = "" if self.column is None else f", column {self.column!r}"
+        return f"{os.fspath(self.path)}{line}{column}: {self.problem}"

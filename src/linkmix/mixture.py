@@ -1,5 +1,6 @@
 """LinkMixture: the scikit-learn face of the engine, and the door where everything is checked."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linkmix import em, starts
+from linkmix import em, model_file, starts
 from linkmix.arrays import Array, Floats, Ints, log_sum_exp, shares
 from linkmix.blocks import LARGEST, Blocks, Door, Source, Table, check_size, has_values
 from linkmix.checks import (
@@ -452,6 +453,43 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         X = [density.sample(components, c % n_components, count, random) for c, count in enumerate(counts)]
         y = np.repeat(np.arange(len(counts)) // weights.shape[1], counts)
         return np.concatenate(X), y
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted mixture to one file, which holds no code and can be read on any machine.
+
+        Parameters
+        ----------
+        path : path
+            Where; a file of this name is replaced, and never half.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from linkmix import LinkMixture
+        >>> file = Path(tempfile.mkdtemp()) / "heights.linkmix"
+        >>> LinkMixture(2, random_state=0).fit([[1.0], [1.1], [5.0], [5.2]]).save(file)
+        >>> LinkMixture.load(file).predict([[1.2], [4.0]]).tolist()
+        [1, 0]
+        """
+        model_file.save(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a mixture from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file. One that is cut off, changed or of another kind is refused.
+
+        Returns
+        -------
+        LinkMixture
+            The fitted estimator.
+        """
+        estimator: Self = model_file.load(path, [cls]).estimator
+        return estimator
 
     def __sklearn_tags__(self) -> Tags:
         """Say whether missing values are fine."""

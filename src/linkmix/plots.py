@@ -4,7 +4,6 @@ The style of the paper: the saturation of a point is its soft label, must-links 
 differ in colour and in marker; the colours are those of Okabe and Ito, which colour-blind readers can tell apart.
 """
 
-import os
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -24,6 +23,7 @@ from PIL import Image
 
 from linkmix.arrays import Array, Floats, Ints
 from linkmix.densities import FORMS
+from linkmix.files import aside
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 
@@ -360,12 +360,8 @@ def _png(figure: Figure, dpi: int) -> bytes:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(content)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with aside(path) as place:
+        place.write_bytes(content)
 
 
 def _numbers(numbers: Sequence[int] | None, n_classes: int) -> Ints:

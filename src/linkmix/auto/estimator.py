@@ -1,5 +1,6 @@
 """AutoLinkMixture: the best clustering from the links there are."""
 
+import os
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linkmix import starts
+from linkmix import model_file, starts
 from linkmix.arrays import Array, Floats, Ints, has_gaps, log_sum_exp
 from linkmix.auto.labelings import LABELINGS, first_guesses
 from linkmix.auto.pool import REG_COVAR, Candidate, Contest, densities, leaderboard, place_of, run
@@ -301,6 +302,33 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             Mean of `score_samples`.
         """
         return float(self.score_samples(X).mean())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one file, which holds no code and can be read on any machine.
+
+        Parameters
+        ----------
+        path : path
+            Where; a file of this name is replaced, and never half.
+        """
+        model_file.save(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an estimator from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file. One that is cut off, changed or of another kind is refused.
+
+        Returns
+        -------
+        AutoLinkMixture
+            The fitted estimator.
+        """
+        estimator: Self = model_file.load(path, [cls], [LinkMixture]).estimator
+        return estimator
 
     def __sklearn_tags__(self) -> Tags:
         """Missing values are fine."""

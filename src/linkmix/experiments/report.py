@@ -17,6 +17,7 @@ from linkmix.experiments.claims import PURITY_SETS, examine
 from linkmix.experiments.data import DATA
 from linkmix.experiments.figures import score
 from linkmix.experiments.protocol import ALL_OF_THE_PAPER, DIGITS, EXPERIMENTS, MIXTURES, TABLE, ceiling, floor, load
+from linkmix.files import aside
 from linkmix.plots import save_figure
 
 if TYPE_CHECKING:
@@ -71,12 +72,8 @@ def write(table: "pd.DataFrame", folder: Path, command: str) -> Path:
         _html_rows(("", ""), machine()),
     ]
     page = folder / PAGE
-    aside = folder / f".{PAGE}.{os.getpid()}"
-    try:
-        aside.write_text(_FRAME.format(body="\n".join(parts)), encoding="utf-8")
-        aside.replace(page)
-    finally:
-        aside.unlink(missing_ok=True)
+    with aside(page) as place:
+        place.write_text(_FRAME.format(body="\n".join(parts)), encoding="utf-8")
     return page
 
 

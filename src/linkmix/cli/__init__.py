@@ -1,25 +1,22 @@
-"""The command line. The only module that prints."""
+"""The command line. The only room that prints."""
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 try:
     import click
 except ModuleNotFoundError:
     sys.exit("The linkmix command needs click: pip install 'linkmix[app]'")
 
+from linkmix.cli.choosing import choose, compare
+from linkmix.cli.failures import bad_input, extras_needed
+from linkmix.cli.fitting import fit, predict
+from linkmix.cli.reviewing import check_links, explain
+
 if TYPE_CHECKING:
     from linkmix.demo import Demo, Result
-
-
-class BadInput(click.ClickException):
-    """Something that the user gave can not be used. Exits with 2, as click does for a wrong option."""
-
-    exit_code = 2
 
 
 def print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -45,9 +42,10 @@ def main() -> None:
     \b
     Examples:
       linkmix demo                 what 20 links change on real data
-      linkmix demo --out pictures  the same, with the picture in another folder
+      linkmix fit points.csv --links links.csv --classes 3
+                                   labels, a model and a report from your own table
       linkmix reproduce toy        an experiment of the paper
-      linkmix demo --help          the options of one command
+      linkmix fit --help           the options of one command
     """  # noqa: D301  (click wants the backspace itself)
 
 
@@ -244,31 +242,6 @@ def print_draws(shown: "Demo", results: "list[Result]", seed: int) -> None:
     click.echo(f"better than without links (adjusted Rand, by more than 0.01) in {better} of {len(results)} draws")
 
 
-@contextmanager
-def bad_input() -> Iterator[None]:
-    """Turn errors about what the user gave into one message and exit code 2."""
-    try:
-        yield
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        raise BadInput(f"{place}{error.strerror or error}") from None
-    except ValueError as error:
-        raise BadInput(str(error)) from None
-
-
-@contextmanager
-def extras_needed() -> Iterator[None]:
-    """Say how to install what is missing."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        missing_extra(error)
-
-
-def missing_extra(error: ModuleNotFoundError) -> NoReturn:
-    """Name the missing package and the command that installs it; an error of our own stays an error."""
-    package = (error.name or "").partition(".")[0]
-    extra = {"matplotlib": "app", "PIL": "app", "pandas": "experiments", "pyarrow": "experiments"}.get(package)
-    if extra:
-        raise click.ClickException(f"this command needs {package}: pip install 'linkmix[{extra}]'") from None
-    raise error
+# Modules of commands import only click when they are loaded, so that --help is quick.
+for command in (fit, predict, check_links, compare, choose, explain):
+    main.add_command(command)

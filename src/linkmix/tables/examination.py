@@ -1,0 +1,156 @@
+"""What is wrong with a file of links, and what follows from it."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkmix.couplings.network.colouring import UndecidedError, find_labels
+from linkmix.errors import BadFile, Conflict
+from linkmix.links import Links
+from linkmix.tables.statements import Statement, read_statements, row_of_end, to_links
+from linkmix.tables.text import Ids
+
+MOST_CLASSES = 50
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was found in a file of links.
+
+    Attributes
+    ----------
+    n_statements : int
+        Number of links in the file.
+    unknown : list of BadFile
+        Links with ids that no point has, and links of a point to itself.
+    repeated : list of (Statement, Statement)
+        Links that were said before by the same annotator, each with the first time.
+    links : Links
+        All links but the unknown ones.
+    conflicts : list of Conflict
+        Contradictions between certain links, with the shortest chain of must-links.
+    n_groups : int
+        Number of groups of points that must-links hold together.
+    closure : tuple of two ints or None
+        Number of must-links and cannot-links that follow from the certain ones; None if these contradict each other.
+    fewest_classes : int or None
+        Smallest number of classes for which the certain links can all hold; None if there is none, or none was found.
+    """
+
+    n_statements: int
+    unknown: list[BadFile]
+    repeated: list[tuple[Statement, Statement]]
+    links: Links
+    conflicts: list[Conflict]
+    n_groups: int
+    closure: tuple[int, int] | None
+    fewest_classes: int | None
+
+    @property
+    def sound(self) -> bool:
+        """Whether a fit could use the links."""
+        return not (self.unknown or self.conflicts)
+
+
+def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
+    """Read a file of links and find all that is wrong with it, and what follows from it.
+
+    Parameters
+    ----------
+    path : path
+        A file of links, as for `read_links`.
+    ids : sequence of str
+        Ids of the points, in their order.
+
+    Returns
+    -------
+    Examination
+    """
+    statements = read_statements(path)
+    row_of = {value: row for row, value in enumerate(ids)}
+    unknown: list[BadFile] = []
+    known: list[Statement] = []
+    first_of: dict[object, Statement] = {}
+    repeated = []
+    for statement in statements:
+        rows = []
+        for end in ("a", "b"):
+            try:
+                rows.append(row_of_end(path, statement, end, row_of, ids))
+            except BadFile as error:
+                unknown.append(error)
+        if len(rows) < 2:
+            continue
+        if rows[0] == rows[1]:
+            unknown.append(BadFile(path, f"{statement.a!r} is linked to itself: remove the line", statement.line))
+            continue
+        known.append(statement)
+        key = (frozenset(rows), statement.is_must, statement.annotator)
+        if first_of.setdefault(key, statement) is not statement:
+            repeated.append((statement, first_of[key]))
+    links = to_links(path, known, ids)
+    certain = _certain(links)
+    conflicts = certain.conflicts()
+    groups = certain.chunklets(len(ids))
+    _, sizes = np.unique(groups, return_counts=True)
+    closure = None
+    if not conflicts:
+        closure = _closure_size(certain, groups, sizes)
+    return Examination(
+        len(statements),
+        unknown,
+        repeated,
+        links,
+        conflicts,
+        int((sizes > 1).sum()),
+        closure,
+        None if conflicts else fewest_classes(certain),
+    )
+
+
+def fewest_classes(links: Links) -> int | None:
+    """Smallest number of classes for which certain links can all hold.
+
+    Parameters
+    ----------
+    links : Links
+        Links without contradictions.
+
+    Returns
+    -------
+    int or None
+        None if the search did not come to an end.
+
+    Examples
+    --------
+    Three rows that are apart from each other, and a fourth one that goes with the first.
+
+    >>> fewest_classes(Links(must=[(0, 3)], cannot=[(0, 1), (1, 2), (2, 3)]))
+    3
+    """
+    points = links.points
+    if not links.n_cannot:
+        return 1
+    within = links.restrict(points)
+    for n_classes in range(2, min(MOST_CLASSES, len(points)) + 1):
+        try:
+            if find_labels(np.ones((len(points), n_classes), dtype=bool), within.cannot, within.must) is not None:
+                return n_classes
+        except UndecidedError:
+            return None
+    return None
+
+
+def _certain(links: Links) -> Links:
+    must, cannot = (
+        pairs if confidence is None else pairs[confidence == 1]
+        for pairs, confidence in ((links.must, links.must_confidence), (links.cannot, links.cannot_confidence))
+    )
+    return Links(must, cannot)
+
+
+def _closure_size(links: Links, groups: np.ndarray, sizes: np.ndarray) -> tuple[int, int]:
+    """Number of links in the closure, counted without making them: there may be very many."""
+    apart = np.unique(np.sort(groups[links.cannot], axis=1), axis=0) if links.n_cannot else np.empty((0, 2), dtype=int)
+    return int((sizes * (sizes - 1) // 2).sum()), int(sizes[apart].prod(axis=1).sum())

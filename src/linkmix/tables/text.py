@@ -1,0 +1,130 @@
+"""Text files with a separator: which one, which columns, and where a record stands."""
+
+import csv
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from linkmix.arrays import Array
+from linkmix.errors import BadFile
+
+Ids = Sequence[str] | Array
+"""Ids of points, in the order of their rows."""
+SEPARATORS = {".tsv": "\t", ".tab": "\t"}
+"""Separators by the ending of the file; a comma for all others."""
+MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
+"""What stands for a value that is not known."""
+_SPECIAL = frozenset('",\t\r\n')
+_FOREIGN = {
+    b"\xff\xfe": "is UTF-16: save it as UTF-8",
+    b"\xfe\xff": "is UTF-16: save it as UTF-8",
+    b"\x1f\x8b": "is compressed with gzip: unpack it first",
+    b"PK\x03\x04": "is a zip archive or a spreadsheet: save the sheet as CSV",
+}
+_SAMPLE = 2**16
+
+csv.field_size_limit(2**27)  # a record of many columns is not one long field; a field of 128 MB is a lost quote
+
+
+def check_text(path: Path) -> None:
+    """Refuse an empty file and one that is no text in UTF-8, as far as its beginning tells."""
+    with path.open("rb") as file:
+        beginning = file.read(_SAMPLE)
+    if not beginning.removeprefix(b"\xef\xbb\xbf").strip():
+        raise BadFile(path, "is empty: give a file with a line of column names and a line for each row")
+    for magic, problem in _FOREIGN.items():
+        if beginning.startswith(magic):
+            raise BadFile(path, problem)
+    if (place := beginning.find(b"\0")) >= 0:
+        line = beginning.count(b"\n", 0, place) + 1
+        raise BadFile(path, "holds a zero byte, so it is no text file: save it as CSV in UTF-8", line)
+
+
+def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Records of a file with the number of the line that each begins on; lines without anything are passed over."""
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=separator, strict=True)
+            for record in reader:
+                if record:
+                    yield line, record
+                line = reader.line_num + 1
+    except UnicodeDecodeError:
+        refuse_bytes(path)
+    except csv.Error as error:
+        what = str(error)
+        if "unexpected end" in what:
+            what = "a quote is opened and never closed"
+        raise BadFile(path, f"{what}: correct the quotes", line) from None
+
+
+def refuse_bytes(path: Path) -> None:
+    """Name the line of the first byte that is not UTF-8."""
+    content = path.read_bytes()
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadFile(
+            path,
+            f"byte 0x{content[error.start]:02x} is not UTF-8: save the file as UTF-8, "
+            "for example with iconv -f latin1 -t utf-8",
+            content.count(b"\n", 0, error.start) + 1,
+        ) from None
+
+
+def find_separator(path: Path) -> str:
+    """The separator that the ending of the file calls for, unless the first line has only another one."""
+    with path.open("rb") as file:
+        first = file.readline(_SAMPLE).decode("utf-8-sig", errors="replace")
+    expected = SEPARATORS.get(path.suffix.lower(), ",")
+    others = [separator for separator in (",", "\t", ";") if separator in first]
+    return others[0] if others and expected not in first else expected
+
+
+def read_header(path: Path, separator: str) -> list[str]:
+    """Column names of the first record, each there and different from the others."""
+    line, names = next(records(path, separator))
+    check_names(path, names, line)
+    return names
+
+
+def check_names(path: Path, names: Iterable[str], line: int | None = None) -> None:
+    """Refuse columns without a name of their own."""
+    place_of: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        if not name.strip():
+            raise BadFile(path, f"column {place} has no name: name it, or remove the column", line)
+        if place_of.setdefault(name, place) != place:
+            raise BadFile(path, f"columns {place_of[name]} and {place} are both called {name!r}: rename one", line)
+
+
+def line_of(path: Path, separator: str, row: int) -> int | None:
+    """Line on which a row begins; rows are counted from 0 after the header."""
+    for number, (line, _) in enumerate(records(path, separator), -1):
+        if number == row:
+            return line
+    return None
+
+
+def quoted(value: str) -> str:
+    """A value as a field of a CSV or TSV file, in quotes where it could be mistaken."""
+    if not value or value != value.strip() or not _SPECIAL.isdisjoint(value):
+        return '"' + value.replace('"', '""') + '"'
+    return value
+
+
+def listed(names: Iterable[str], at_most: int = 8) -> str:
+    """Names in quotes, the first few of them."""
+    names = list(names)
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return ", ".join(map(repr, names[:at_most])) + more
+
+
+def as_file(path: str | os.PathLike[str]) -> Path:
+    """A path that is a file; else the error that opening it would give, or one that says it is a folder."""
+    file = Path(path)
+    if file.is_dir():
+        raise BadFile(file, "is a folder: give a file")
+    with file.open("rb"):
+        return file

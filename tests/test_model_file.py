@@ -64,7 +64,7 @@ def fitted(name):
     if model.random_state is None:
         model.set_params(random_state=0)
     links = Links() if name in ("GMM", "Uncoupled") else LINKS if name != "Projection" else Links(cannot=LINKS.cannot)
-    if name == "given start":
+    if name in ("given start", "auto number"):
         links = Links(must=[(0, 1)])
     return model.fit(points, links=links), points
 

@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -17,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix import model_file, starts
 from linkmix.arrays import Array, Floats, Ints, has_gaps, log_sum_exp
-from linkmix.auto.labelings import LABELINGS, first_guesses
+from linkmix.auto.budgets import BUDGETS, Budget
+from linkmix.auto.labelings import first_guesses
 from linkmix.auto.pool import REG_COVAR, Candidate, Contest, densities, leaderboard, place_of, run
-from linkmix.auto.ranking import by_links_structure_and_agreement
 from linkmix.auto.shapes import SHAPES
 from linkmix.auto.structure import graphs
 from linkmix.blocks import Source
@@ -44,29 +43,11 @@ CHOICE = np.dtype(
         ("n_classes", np.int64),
         ("links_broken", np.float64),
         ("log_probability_of_links", np.float64),
+        ("structure", np.float64),
         ("log_likelihood", np.float64),
         ("bic", np.float64),
     ]
 )
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much is tried: which first guesses and shapes, and on how many points."""
-
-    guesses: tuple[str, ...]
-    shapes: tuple[str, ...]
-    more_shapes: tuple[str, ...]
-    n_points: int
-
-
-_WITHOUT_WARD = tuple(name for name in LABELINGS if not name.startswith("Ward"))
-_FIRST = ("1", "1, heavy tails", "3, shared", "3, shared, heavy tails")
-BUDGETS = {
-    "small": Budget(("k-means", "PCK-means", "E2CP, sparse"), _FIRST, ("6",), 1000),
-    "default": Budget(_WITHOUT_WARD, _FIRST, tuple(SHAPES), 2000),
-    "large": Budget(tuple(LABELINGS), tuple(SHAPES), tuple(SHAPES), 10_000),
-}
 
 
 class AutoLinkMixture(ClusterMixin, BaseEstimator):
@@ -82,10 +63,11 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_classes : int or "auto", default=2
-        Number of classes. "auto" tries 2 to 10 and takes the fewest that explain the links about as well as any.
+        Number of classes. "auto" tries 2 to 10 with a small budget and takes the fewest that explain the links about
+        as well as any.
     committee : int, default=1
         Average the probabilities of so many of the best candidates. Five are a little better than one, and slower.
-    budget : {"small", "default", "large"}, default="default"
+    budget : {"small", "default", "large"} or Budget, default="default"
         How many first guesses and shapes are tried, and on how many points: at most 1000, 2000 or 10,000 of them, the
         linked ones always among them. The winner is then fitted to all points.
     verbose : bool, default=False
@@ -141,7 +123,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         n_classes: int | str = 2,
         *,
         committee: int = 1,
-        budget: str = "default",
+        budget: str | Budget = "default",
         verbose: bool = False,
         random_state: int | RandomState | None = None,
     ) -> None:
@@ -209,16 +191,14 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
 
-        def contest(n_classes: int) -> tuple[Contest, list[Candidate]]:
+        def contest(n_classes: int, budget: Budget) -> tuple[Contest, list[Candidate]]:
             checked = check_links(links, len(Z), n_classes, rows)
             known = check_known_labels(y, len(Z), n_classes, checked)
-            return self._contest(Knowledge(Z, checked, weights, known), n_classes, learn, seed)
+            return self._contest(Knowledge(Z, checked, weights, known), n_classes, learn, budget, seed)
 
-        if self.n_classes == "auto":
-            self.n_classes_, ground, candidates = self._choose(contest, len(Z))
-        else:
-            self.n_classes_ = int(self.n_classes)
-            ground, candidates = contest(self.n_classes_)
+        self.n_classes_ = self._choose(contest, len(Z)) if self.n_classes == "auto" else int(self.n_classes)
+        budget = self.budget if isinstance(self.budget, Budget) else BUDGETS[self.budget]
+        ground, candidates = contest(self.n_classes_, budget)
         self.leaderboard_ = leaderboard(ground, candidates)
 
         checked = check_links(links, len(Z), self.n_classes_, rows)
@@ -342,11 +322,13 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
                 raise ValueError(f"n_classes={self.n_classes!r}: give a number of classes, or 'auto'")
             check_number("n_classes", self.n_classes, Integral, 1)
         check_number("committee", self.committee, Integral, 1)
-        check_choice("budget", self.budget, BUDGETS)
+        if not isinstance(self.budget, Budget):
+            check_choice("budget", self.budget, BUDGETS, " or a Budget")
 
-    def _contest(self, given: Knowledge, n_classes: int, learn: bool, seed: int) -> tuple[Contest, list[Candidate]]:
+    def _contest(
+        self, given: Knowledge, n_classes: int, learn: bool, budget: Budget, seed: int
+    ) -> tuple[Contest, list[Candidate]]:
         """Fit all candidates to the points, or to a sample of them that holds all linked ones."""
-        budget = BUDGETS[self.budget]
         if len(given.X) < n_classes:
             raise ValueError(
                 f"n_samples={len(given.X)} is less than n_classes={n_classes}: pass more points or ask for fewer"
@@ -367,35 +349,24 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         guesses = first_guesses(filled, spread, links, n_classes, budget.guesses, RandomState(seed))
         with few_threads(*some.X.shape):
             named = [(name, _renumbered(labels, some.known, n_classes)) for name, labels in guesses]
-            return ground, run(
-                ground,
-                named,
-                budget.shapes,
-                budget.more_shapes,
-                by_links_structure_and_agreement,
-                seed,
-                self._progress,
-            )
+            return ground, run(ground, named, budget, seed, self._progress)
 
-    def _choose(self, contest: Any, n_rows: int) -> tuple[int, Contest, list[Candidate]]:
-        """Try all numbers of classes and choose one by the best candidate of each."""
-        found, reason = {}, None
+    def _choose(self, contest: Any, n_rows: int) -> int:
+        """Try all numbers of classes with a small budget and choose one by the best candidate of each."""
+        found, reason = [], None
         for n_classes in range(2, min(MOST_CLASSES, n_rows) + 1):
             try:
-                found[n_classes] = contest(n_classes)
+                ground, (best, *_) = contest(n_classes, BUDGETS["small"])
             except InfeasibleLinks as error:  # more classes may do
                 reason = error
+                continue
+            evidence = best.evidence
+            seen = evidence.broken, evidence.log_probability, evidence.structure, best.log_likelihood, ground.bic(best)
+            found.append((n_classes, *seen))
         if not found:
             raise reason or ValueError(f"n_samples={n_rows} is too few to choose a number of classes: give n_classes")
-        self.choice_ = np.empty(len(found), dtype=CHOICE)
-        for row, (n_classes, (ground, candidates)) in enumerate(found.items()):
-            best = candidates[0]
-            evidence = best.evidence
-            self.choice_[row] = (
-                n_classes, evidence.broken, evidence.log_probability, best.log_likelihood, ground.bic(best)
-            )  # fmt: skip
-        n_classes = number_of_classes(self.choice_)
-        return n_classes, *found[n_classes]
+        self.choice_ = np.array(found, dtype=CHOICE)
+        return number_of_classes(self.choice_)
 
     def _mixture(self, ground: Contest, candidate: Candidate, n_rows: int) -> LinkMixture:
         """The candidate as an estimator that goes on from where it is."""

@@ -16,6 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints, shares
+from linkmix.auto.budgets import Budget
 from linkmix.auto.ranking import Evidence, Rule, weigh
 from linkmix.auto.shapes import SHAPES
 from linkmix.auto.structure import structure
@@ -182,9 +183,7 @@ Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 def run(
     contest: Contest,
     guesses: Iterable[tuple[str, Ints]],
-    shapes: tuple[str, ...],
-    more_shapes: tuple[str, ...],
-    rule: Rule,
+    budget: Budget,
     seed: int,
     progress: Progress,
 ) -> list[Candidate]:
@@ -196,10 +195,8 @@ def run(
         What to fit to.
     guesses : iterable of (name, labels)
         Where to start.
-    shapes, more_shapes : tuple of str
-        Names from `SHAPES`: for all guesses, and for what the best candidates agree on.
-    rule : Rule
-        By what to rank.
+    budget : Budget
+        Shapes for all guesses, shapes for what the best candidates agree on, and by what to rank.
     seed : int
         Seed of the draws that part classes into clusters.
     progress : callable
@@ -210,7 +207,8 @@ def run(
     list of Candidate
         The best first; those that were given up at the end.
     """
-    tried = [shape for shape in shapes if contest.takes(shape)]
+    rule = budget.rule
+    tried = [shape for shape in budget.shapes if contest.takes(shape)]
     tasks = [partial(contest.begin, name, labels, shape, seed) for name, labels in guesses for shape in tried]
     begun = _ranked(_all(tasks, progress), rule, contest.n_classes)
     if not begun:
@@ -228,7 +226,7 @@ def run(
     if finished[0].evidence.broken == 0:  # the links ask for no more
         return finished + given_up
     labels = mean_of([contest.probabilities(best) for best in finished[:BEST]]).argmax(axis=1)
-    more = [partial(contest.once_more, labels, shape, seed) for shape in more_shapes if contest.takes(shape)]
+    more = [partial(contest.once_more, labels, shape, seed) for shape in budget.more_shapes if contest.takes(shape)]
     return _ranked(finished + _all(more, progress), rule, contest.n_classes) + given_up
 
 

@@ -19,7 +19,7 @@ points alone. Data that are not on this machine are left out, and named.
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkmix import AutoLinkMixture, Links, purity
 from linkmix.auto import BUDGETS
-from linkmix.auto.ranking import AGREEMENT, STRUCTURE, TEMPERATURE, Evidence, agreement
+from linkmix.auto.ranking import STRUCTURE, Evidence, by_links_structure_and_agreement
 from linkmix.experiments.data import MissingData
 from linkmix.experiments.protocol import FEWEST_DATA, load
 
@@ -48,17 +48,19 @@ class Row(NamedTuple):
     found: float = float("nan")
 
 
-def rule(structure: float, consensus: float) -> Callable[[Sequence[Evidence], int], np.ndarray]:
-    """The rule with other weights."""
+def by_links(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
+    """Log-probability of the links."""
+    return np.array([candidate.log_probability for candidate in candidates])
 
-    def ranked(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
-        links = np.array([candidate.log_probability for candidate in candidates])
-        follows = np.array([candidate.structure for candidate in candidates])
-        say = np.exp((links - links.max()) / TEMPERATURE)
-        likeness = agreement([candidate.labels for candidate in candidates], n_classes) @ say / say.sum()
-        return links + structure * follows + consensus * likeness
 
-    return ranked
+def by_links_and_structure(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
+    """Without agreement."""
+    return by_links(candidates, n_classes) + STRUCTURE * np.array([candidate.structure for candidate in candidates])
+
+
+def by_links_and_agreement(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
+    """Without structure."""
+    return by_links_structure_and_agreement([replace(each, structure=0.0) for each in candidates], n_classes)
 
 
 def fewest_broken(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
@@ -71,12 +73,14 @@ PARTS: dict[str, dict[str, object]] = {
     "as it is": {},
     "committee of five": {"committee": 5},
     "small budget": {"budget": "small"},
-    "ranked by links alone": {"budget": replace(DEFAULT, rule=rule(0.0, 0.0))},
+    "ranked by links alone": {"budget": replace(DEFAULT, rule=by_links)},
     "by broken links, then their probability": {"budget": replace(DEFAULT, rule=fewest_broken)},
-    "by links and structure": {"budget": replace(DEFAULT, rule=rule(STRUCTURE, 0.0))},
-    "by links and agreement": {"budget": replace(DEFAULT, rule=rule(0.0, AGREEMENT))},
+    "by links and structure": {"budget": replace(DEFAULT, rule=by_links_and_structure)},
+    "by links and agreement": {"budget": replace(DEFAULT, rule=by_links_and_agreement)},
     "Gaussian clusters alone": {
-        "budget": replace(DEFAULT, shapes=("1", "3, shared"), more_shapes=("1", "3, shared", "6"))
+        "budget": replace(
+            DEFAULT, shapes=("1", "2, shared", "3, shared"), more_shapes=("1", "2, shared", "3, shared", "6")
+        )
     },
     "one cluster per class": {"budget": replace(DEFAULT, shapes=("1", "1, heavy tails"), more_shapes=())},
     "no second round": {"budget": replace(DEFAULT, more_shapes=())},

@@ -196,11 +196,24 @@ def test_agreement_is_that_of_scikit_learn():
 def test_links_structure_and_agreement_are_weighed_in_one_unit():
     rule = by_links_structure_and_agreement
     one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    many, alone = [Evidence(0.0, -1.0, one)] * 9, Evidence(0.0, -1.0, other)
-    assert rule([*many, alone], 2).argmax() < 9
-    enough = Evidence(0.0, -1.0, other, structure=1.6 * AGREEMENT / STRUCTURE)
-    assert rule([*many, enough], 2).argmax() == 9
-    assert rule([*many, Evidence(0.0, -1.0 - 2 * AGREEMENT, other, enough.structure)], 2).argmax() < 9
+
+    def evidence(labels, log_probability=-1.0, structure=0.0, n_links=12.0):
+        return Evidence(0.0, log_probability, labels, structure, n_links)
+
+    many = [evidence(one)] * 9
+    assert rule([*many, evidence(other)], 2).argmax() < 9
+    enough = 1.6 * AGREEMENT * 12 / STRUCTURE
+    assert rule([*many, evidence(other, structure=enough)], 2).argmax() == 9
+    assert rule([*many, evidence(other, -1.0 - 2 * AGREEMENT * 12, enough)], 2).argmax() < 9
+    without = [evidence(one, n_links=0.0)] * 9  # no link says who is to be believed
+    assert rule([*without, evidence(other, structure=0.01, n_links=0.0)], 2).argmax() == 9
+
+
+def test_who_is_behind_has_a_say_where_no_candidate_keeps_the_links():
+    one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    for broken, expected in ((0.0, 0), (50.0, 1)):
+        best, *behind = (Evidence(broken, lp, labels, 0.0, 60.0) for lp, labels in ((0, one), *[(-9, other)] * 9))
+        assert (by_links_structure_and_agreement([best, *behind], 2).argmax() > 0) == expected
 
 
 def test_modularity_is_its_definition():

@@ -49,7 +49,7 @@ class Budget:
 
 
 _WITHOUT_WARD = tuple(name for name in LABELINGS if not name.startswith("Ward"))
-_FIRST = ("1", "1, heavy tails", "3, shared", "3, shared, heavy tails")
+_FIRST = ("1", "1, heavy tails", "2, shared", "3, shared", "3, shared, heavy tails")
 BUDGETS: Mapping[str, Budget] = {
     "small": Budget(("k-means", "PCK-means", "E2CP, sparse"), _FIRST, ("6",), 1000),
     "default": Budget(_WITHOUT_WARD, _FIRST, tuple(SHAPES), 2000),

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from linkmix import AutoLinkMixture, LinkMixture, Links, links_satisfied, purity
+from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, em, links_satisfied, purity
 from linkmix.auto.labelings import LABELINGS, by_links, first_guesses
 from linkmix.auto.ranking import AGREEMENT, STRUCTURE, Evidence, agreement, by_links_structure_and_agreement, weigh
 from linkmix.auto.shapes import SHAPES
@@ -289,3 +289,36 @@ def test_scaling_by_links_shrinks_what_links_say_is_noise():
     scaled = by_links(Z, links)
     before, after = Z.std(axis=0), scaled.std(axis=0)
     assert after[0] / after[1] < 0.8 * before[0] / before[1]
+
+
+@pytest.fixture
+def small_portions(monkeypatch):
+    """So that a few hundred rows are too many to be held at once."""
+    monkeypatch.setattr(em, "PORTION_NUMBERS", 300)
+
+
+@pytest.mark.parametrize("committee", [1, 3])
+def test_rows_read_block_by_block(small_portions, tmp_path, committee):
+    """The same clustering as of the array, also with gaps, and of a memory-mapped file."""
+    points = np.column_stack([X, np.ones(len(X))])  # a constant column is left out
+    points[::11, 2] = np.nan
+    model = AutoLinkMixture(3, budget="small", committee=committee, random_state=0)
+    here = clone(model).fit(points, links=LINKS)
+    blocks = Blocks([points[:50], points[50:51], points[51:]])
+    there = clone(model).fit(blocks, links=LINKS)
+    np.testing.assert_allclose(there.center_, here.center_, rtol=1e-12)
+    np.testing.assert_allclose(there.scale_, here.scale_, rtol=1e-12)
+    assert list(there.leaderboard_["start"]) == list(here.leaderboard_["start"])
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    np.testing.assert_allclose(there.predict_proba(blocks), here.predict_proba(points), atol=1e-6)
+    np.testing.assert_allclose(there.score_samples(blocks), here.score_samples(points), atol=1e-6)
+    np.testing.assert_array_equal(there.predict(blocks), here.predict(points))
+    np.save(tmp_path / "points.npy", points)
+    mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
+    np.testing.assert_array_equal(clone(model).fit(mapped, links=LINKS).labels_, here.labels_)
+
+
+def test_blocks_of_which_a_column_has_no_value(small_portions):
+    points = np.column_stack([X, np.full(len(X), np.nan)])
+    with pytest.raises(ValueError, match="column 13 of X has no value in any row: drop it"):
+        AutoLinkMixture(3).fit(Blocks([points[:90], points[90:]]))

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any, Self
 
@@ -19,9 +19,10 @@ from linkmix.arrays import Array, Floats, Ints, has_gaps, log_sum_exp
 from linkmix.auto.budgets import BUDGETS, Budget
 from linkmix.auto.labelings import first_guesses
 from linkmix.auto.pool import REG_COVAR, Candidate, Contest, densities, leaderboard, place_of, run
+from linkmix.auto.scaling import Rows, Scaling, scaled_blocks
 from linkmix.auto.shapes import SHAPES
 from linkmix.auto.structure import graphs
-from linkmix.blocks import Source
+from linkmix.blocks import Blocks, Door, Source, Table
 from linkmix.checks import as_links, check_choice, check_known_labels, check_links, check_number, check_sample_weight
 from linkmix.couplings import Graph
 from linkmix.couplings.graph import unwarned
@@ -29,7 +30,7 @@ from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.errors import InfeasibleLinks
 from linkmix.fitting import Knowledge, bind, few_threads, linked_labels, part
 from linkmix.links import Links
-from linkmix.mixture import LinkMixture
+from linkmix.mixture import LinkMixture, Points
 
 MOST_CLASSES = 10
 """Largest number of classes that is tried by itself."""
@@ -135,7 +136,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
 
     def fit(
         self,
-        X: ArrayLike,
+        X: Points,
         y: ArrayLike | None = None,
         *,
         links: Links | None = None,
@@ -148,8 +149,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The points. NaN stands for a value that is not known.
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points. NaN stands for a value that is not known. `Blocks` and memory-mapped arrays are read block by
+            block, and only linked rows and a sample are held in memory.
         y : array-like of shape (n_samples,), optional
             Known labels: class numbers from 0, and -1 where the class is not known.
         links : Links, optional
@@ -173,52 +175,44 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _fit(
-        self, X: ArrayLike, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Self:
+    def _fit(self, X: Points, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
-        if isinstance(X, Source):
-            raise ValueError(
-                f"X is a {type(X).__name__}, and AutoLinkMixture needs points in memory: fit it to a sample, and give "
-                "what it found to LinkMixture as init, or fit a LinkMixture"
-            )
-        points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        weights = check_sample_weight(sample_weight, len(points))
+        points, blocks = self._points(X, reset=True)
+        table = Rows(points, blocks)
+        weights = check_sample_weight(sample_weight, len(table))
         learn = links.must_annotators is not None or links.cannot_annotators is not None
         links = links.at_most(FIRST_RELIABILITY) if learn else links
-        self.center_, self.scale_ = _scale(points)
-        Z = self._scaled(points)
+        self.center_, self.scale_ = table.scaling.center, table.scaling.scale
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
 
         def contest(n_classes: int, budget: Budget) -> tuple[Contest, list[Candidate]]:
-            checked = check_links(links, len(Z), n_classes, rows)
-            known = check_known_labels(y, len(Z), n_classes, checked)
-            return self._contest(Knowledge(Z, checked, weights, known), n_classes, learn, budget, seed)
+            checked = check_links(links, len(table), n_classes, rows)
+            known = check_known_labels(y, len(table), n_classes, checked)
+            return self._contest(table, checked, weights, known, n_classes, learn, budget, seed)
 
-        self.n_classes_ = self._choose(contest, len(Z)) if self.n_classes == "auto" else int(self.n_classes)
+        self.n_classes_ = self._choose(contest, len(table)) if self.n_classes == "auto" else int(self.n_classes)
         budget = self.budget if isinstance(self.budget, Budget) else BUDGETS[self.budget]
         ground, candidates = contest(self.n_classes_, budget)
         self.leaderboard_ = leaderboard(ground, candidates)
 
-        checked = check_links(links, len(Z), self.n_classes_, rows)
-        known = check_known_labels(y, len(Z), self.n_classes_, checked)
+        checked = check_links(links, len(table), self.n_classes_, rows)
+        known = check_known_labels(y, len(table), self.n_classes_, checked)
         chosen = [candidate for candidate in candidates if candidate.finished][: self.committee] or candidates[:1]
+        Z = table.all()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the search has its own number of steps
             self.estimators_ = [
-                self._mixture(ground, candidate, len(Z)).fit(
-                    Z, None if known is None else known, links=checked, sample_weight=weights
-                )
+                self._mixture(ground, candidate, len(table)).fit(Z, known, links=checked, sample_weight=weights)
                 for candidate in chosen
             ]
         self.best_estimator_ = self.estimators_[0]
         self.links_to_review_ = self.best_estimator_.links_to_review_
-        self._align(Z)
-        self._label(Knowledge(Z, checked, weights, known), learn)
+        self._align(ground.given.X)
+        self._label(table, Z, checked, known, learn)
         return self
 
-    def predict(self, X: ArrayLike) -> Ints:
+    def predict(self, X: Points) -> Ints:
         """Most probable class of each point, from the point alone.
 
         Parameters
@@ -231,9 +225,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Class numbers.
         """
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
+        return self._by_blocks(lambda Z: self._mean_probability(Z).argmax(axis=1), self._seen(X))
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: Points) -> Floats:
         """Probability of each class for each point, from the point alone; the mean over the committee.
 
         Parameters
@@ -246,9 +240,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Rows sum to one.
         """
-        return self._mean_probability(self._seen(X))
+        return self._by_blocks(self._mean_probability, self._seen(X))
 
-    def score_samples(self, X: ArrayLike) -> Floats:
+    def score_samples(self, X: Points) -> Floats:
         """Log-density of each point, in the units of `X`; columns that were constant in the fit are left out.
 
         Parameters
@@ -261,12 +255,15 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Log-densities under the mixture, or under the mean of the committee's mixtures.
         """
-        Z = self._seen(X)
-        densities = np.stack([model.score_samples(Z) for model in self.estimators_], axis=1)
         units = float(np.log(self.scale_[self.scale_ > 0]).sum())
-        return np.asarray(log_sum_exp(densities) - np.log(densities.shape[1]) - units)
 
-    def score(self, X: ArrayLike, y: object = None) -> float:
+        def log_density(Z: Floats) -> Floats:
+            densities = np.stack([model.score_samples(Z) for model in self.estimators_], axis=1)
+            return np.asarray(log_sum_exp(densities) - np.log(densities.shape[1]) - units)
+
+        return self._by_blocks(log_density, self._seen(X))
+
+    def score(self, X: Points, y: object = None) -> float:
         """Mean log-density of the points.
 
         Parameters
@@ -326,16 +323,30 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             check_choice("budget", self.budget, BUDGETS, " or a Budget")
 
     def _contest(
-        self, given: Knowledge, n_classes: int, learn: bool, budget: Budget, seed: int
+        self,
+        table: Rows,
+        links: Links,
+        weights: Floats | None,
+        known: Ints | None,
+        n_classes: int,
+        learn: bool,
+        budget: Budget,
+        seed: int,
     ) -> tuple[Contest, list[Candidate]]:
         """Fit all candidates to the points, or to a sample of them that holds all linked ones."""
-        if len(given.X) < n_classes:
+        if len(table) < n_classes:
             raise ValueError(
-                f"n_samples={len(given.X)} is less than n_classes={n_classes}: pass more points or ask for fewer"
+                f"n_samples={len(table)} is less than n_classes={n_classes}: pass more points or ask for fewer"
             )
-        some = _sample(given, budget.n_points, seed)
+        rows = _sample(len(table), links, weights, known, budget.n_points, seed)
+        some = Knowledge(
+            table.take(rows),
+            links if len(rows) == len(table) else links.restrict(rows),
+            None if weights is None else weights[rows],
+            None if known is None else known[rows],
+        )
         filled = starts.without_gaps(some.X)
-        spread = self.scale_[self.scale_ > 0]
+        spread = table.scaling.spread
         coupling = Graph(learn, quick=True)
         with unwarned():  # the winner is fitted with all there is
             models = {
@@ -399,34 +410,53 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         each = [model.predict_proba(Z)[:, place] for model, place in zip(self.estimators_, self._places, strict=True)]
         return np.asarray(np.mean(each, axis=0))
 
-    def _label(self, given: Knowledge, learn: bool) -> None:
+    def _label(self, table: Rows, Z: Floats | Blocks, links: Links, known: Ints | None, learn: bool) -> None:
         """Labels of the training points: of the only member, or of the committee with the links put in again."""
         if len(self.estimators_) == 1:
             self.labels_ = self.best_estimator_.labels_
             return
-        probability = self._mean_probability(given.X)
-        self.labels_ = np.asarray(probability.argmax(axis=1))
-        if given.known is not None:
-            self.labels_ = np.where(given.known >= 0, given.known, self.labels_)
-        points = given.links.points
+        self.labels_ = self._by_blocks(lambda block: self._mean_probability(block).argmax(axis=1), Z)
+        if known is not None:
+            self.labels_ = np.where(known >= 0, known, self.labels_)
+        points = links.points
         if len(points):
+            linked = table.take(points)
             with np.errstate(divide="ignore"):
-                log_probability = np.maximum(np.log(probability[points]), -1e3)
+                log_probability = np.maximum(np.log(self._mean_probability(linked)), -1e3)
             parameters = self.best_estimator_._parameters
             even = np.full(self.n_classes_, 1 / self.n_classes_)
-            density = densities(given.X.shape[1], missing=True)["gaussian"]  # which has no part in this
-            model = bind(density, Graph(learn), given.links, self.n_classes_, 1.0)
+            density = densities(linked.shape[1], missing=True)["gaussian"]  # which has no part in this
+            model = bind(density, Graph(learn), links, self.n_classes_, 1.0)
             parameters = type(parameters)(even, parameters.cluster_weights, None, parameters.reliability)
-            self.labels_[points] = linked_labels(model, part(given), given.links, parameters, log_probability)
+            among = Knowledge(linked, links.restrict(points), None, None if known is None else known[points])
+            self.labels_[points] = linked_labels(model, part(among), links, parameters, log_probability)
 
-    def _seen(self, X: ArrayLike) -> Floats:
+    def _points(self, X: Points, *, reset: bool) -> tuple[Floats | Table, Blocks | None]:
+        """Checked points: an array, or a table and where it comes from."""
+        if isinstance(X, np.memmap) and X.ndim == 2:
+            X = Blocks.from_array(X)
+        if not isinstance(X, Source):
+            points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            return points, None
+        if not isinstance(X, Blocks):
+            raise ValueError(
+                f"X is a {type(X).__name__}, and AutoLinkMixture reads arrays and Blocks: fit it to a sample, and give "
+                "what it found to LinkMixture as init"
+            )
+        table = X.enter(Door([np.float64], True, densities(1, missing=True)["gaussian"]))
+        validate_data(self, table.head, skip_check_array=True, reset=reset)
+        return table.gathered(), X
+
+    def _seen(self, X: Points) -> Floats | Blocks:
         check_is_fitted(self)
-        points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        return self._scaled(points)
+        points, blocks = self._points(X, reset=False)
+        scaling = Scaling(self.center_, self.scale_)
+        return scaled_blocks(blocks, points, scaling) if isinstance(points, Table) else scaling(points)
 
-    def _scaled(self, points: Floats) -> Floats:
-        used = self.scale_ > 0
-        return np.asarray((points[:, used] - self.center_[used]) / self.scale_[used])
+    @staticmethod
+    def _by_blocks(function: Callable[[Floats], Array], Z: Floats | Blocks) -> Array:
+        """What a function says of all rows, of a block at a time if they come in blocks."""
+        return np.concatenate([function(block) for block in Z]) if isinstance(Z, Blocks) else np.asarray(function(Z))
 
     def _progress(self, results: Iterable[Any], total: int) -> Iterable[Any]:
         if self.verbose:
@@ -467,41 +497,18 @@ def number_of_classes(table: Array) -> int:
     return int(table["n_classes"][best])
 
 
-def _scale(X: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each column; 0 for one that is constant, unless all of them are."""
-    missing = np.isnan(X)
-    if missing.all(axis=0).any():
-        column = int(np.flatnonzero(missing.all(axis=0))[0])
-        raise ValueError(f"column {column} of X has no value in any row: drop it")
-    largest = np.nanmax(np.abs(X))
-    if largest > 1e150:
-        raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
-    center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-    constant = (np.nanmax(X, axis=0) == np.nanmin(X, axis=0)) | (scale == 0)
-    scale = np.where(constant, 1.0 if constant.all() else 0.0, scale)
-    return center, scale
-
-
-def _sample(given: Knowledge, at_most: int, seed: int) -> Knowledge:
-    """All rows, or those that are linked or known and a random choice of the others."""
-    n = len(given.X)
+def _sample(n: int, links: Links, weights: Floats | None, known: Ints | None, at_most: int, seed: int) -> Ints:
+    """Numbers of all rows, or of those that are linked or known and a random choice of the others."""
     if n <= at_most:
-        return given
+        return np.arange(n)
     needed = np.zeros(n, dtype=bool)
-    needed[given.links.points] = True
-    if given.known is not None:
-        needed |= given.known >= 0
-    weights = np.ones(n) if given.sample_weight is None else given.sample_weight
-    others = np.flatnonzero(~needed & (weights > 0))
+    needed[links.points] = True
+    if known is not None:
+        needed |= known >= 0
+    others = np.flatnonzero(~needed if weights is None else ~needed & (weights > 0))
     n_others = min(len(others), max(at_most - int(needed.sum()), at_most // 2))
     drawn = RandomState(seed).choice(others, n_others, replace=False)
-    rows = np.sort(np.concatenate([np.flatnonzero(needed), drawn]))
-    return Knowledge(
-        given.X[rows],
-        given.links.restrict(rows),
-        None if given.sample_weight is None else given.sample_weight[rows],
-        None if given.known is None else given.known[rows],
-    )
+    return np.sort(np.concatenate([np.flatnonzero(needed), drawn]))
 
 
 def _renumbered(labels: Ints, known: Ints | None, n_classes: int) -> Ints:

@@ -15,7 +15,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix import model_file, starts
-from linkmix.arrays import Array, Floats, Ints, has_gaps, log_sum_exp
+from linkmix.arrays import Array, Floats, Ints, log_sum_exp
 from linkmix.auto.budgets import BUDGETS, Budget
 from linkmix.auto.labelings import first_guesses
 from linkmix.auto.pool import REG_COVAR, Candidate, Contest, densities, leaderboard, place_of, run
@@ -351,7 +351,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         with unwarned():  # the winner is fitted with all there is
             models = {
                 name: bind(density, coupling, some.links, n_classes, 1.0)
-                for name, density in densities(some.X.shape[1], has_gaps(some.X)).items()
+                for name, density in densities(some.X.shape[1]).items()
             }
         ground = Contest(some, models, graphs(filled, spread), part(some), n_classes)
         links = some.links
@@ -425,7 +425,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
                 log_probability = np.maximum(np.log(self._mean_probability(linked)), -1e3)
             parameters = self.best_estimator_._parameters
             even = np.full(self.n_classes_, 1 / self.n_classes_)
-            density = densities(linked.shape[1], missing=True)["gaussian"]  # which has no part in this
+            density = densities(linked.shape[1])["gaussian"]  # which has no part in this
             model = bind(density, Graph(learn), links, self.n_classes_, 1.0)
             parameters = type(parameters)(even, parameters.cluster_weights, None, parameters.reliability)
             among = Knowledge(linked, links.restrict(points), None, None if known is None else known[points])
@@ -443,7 +443,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
                 f"X is a {type(X).__name__}, and AutoLinkMixture reads arrays and Blocks: fit it to a sample, and give "
                 "what it found to LinkMixture as init"
             )
-        table = X.enter(Door([np.float64], True, densities(1, missing=True)["gaussian"]))
+        table = X.enter(Door([np.float64], True, densities(1)["gaussian"]))
         validate_data(self, table.head, skip_check_array=True, reset=reset)
         return table.gathered(), X
 

@@ -157,10 +157,10 @@ class Contest:
         return self.models[SHAPES[shape].density]
 
     def takes(self, shape: str) -> bool:
-        """Whether there is a density for the shape, and a few points for each cluster of it if it has many."""
+        """Whether there are a few points for each cluster of a shape, if it has many."""
         n_clusters = SHAPES[shape].clusters * self.n_classes
         few = POINTS_PER_CLUSTER if SHAPES[shape].clusters > 3 else 1
-        return SHAPES[shape].density in self.models and few * n_clusters <= len(self.given.X)
+        return few * n_clusters <= len(self.given.X)
 
     def probabilities(self, candidate: Candidate) -> Floats:
         """Probability of each class for all points, from the point alone."""
@@ -261,12 +261,13 @@ def leaderboard(contest: Contest, candidates: list[Candidate]) -> Array:
     return table
 
 
-def densities(n_features: int, missing: bool) -> dict[str, Gaussian | StudentT]:
+def densities(n_features: int) -> dict[str, Gaussian | StudentT]:
     """Full covariances, shrunk to the pooled one by a weight of so many points as a covariance needs at least."""
-    found: dict[str, Gaussian | StudentT] = {"gaussian": Gaussian(reg_covar=REG_COVAR, shrinkage=n_features + 2.0)}
-    if not missing:  # which Student-t components do not take
-        found["student"] = StudentT(reg_covar=REG_COVAR, shrinkage=n_features + 2.0)
-    return found
+    shrinkage = n_features + 2.0
+    return {
+        "gaussian": Gaussian(reg_covar=REG_COVAR, shrinkage=shrinkage),
+        "student": StudentT(reg_covar=REG_COVAR, shrinkage=shrinkage),
+    }
 
 
 def _all(tasks: Sequence[Callable[[], Candidate | None]], progress: Progress) -> list[Candidate]:

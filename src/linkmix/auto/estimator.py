@@ -67,7 +67,8 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         Number of classes. "auto" tries 2 to 10 with a small budget and takes the fewest that explain the links about
         as well as any.
     committee : int, default=1
-        Average the probabilities of so many of the best candidates. Five are a little better than one, and slower.
+        Average the probabilities of so many of the best candidates. Probabilities are smoother then, and labels on
+        average no better.
     budget : {"small", "default", "large"} or Budget, default="default"
         How many first guesses and shapes are tried, and on how many points: at most 1000, 2000 or 10,000 of them, the
         linked ones always among them. The winner is then fitted to all points.

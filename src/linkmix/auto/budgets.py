@@ -35,10 +35,12 @@ class Budget:
     >>> def by_links(candidates, n_classes):
     ...     return np.array([candidate.log_probability for candidate in candidates])
     >>> own = replace(BUDGETS["small"], shapes=("1", "3, shared"), more_shapes=(), rule=by_links)
-    >>> X = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]])
-    >>> links = Links(must=[(0, 2)], cannot=[(2, 3)])
-    >>> AutoLinkMixture(2, budget=own, random_state=0).fit(X, links=links).predict([[1.0], [9.0]]).tolist()
-    [0, 1]
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(size=(30, 2)), 6 + rng.normal(size=(30, 2))])
+    >>> links = Links(must=[(0, 2)], cannot=[(2, 40)])
+    >>> model = AutoLinkMixture(2, budget=own, random_state=0).fit(X, links=links)
+    >>> str(model.leaderboard_["shape"][0]) in own.shapes
+    True
     """
 
     guesses: tuple[str, ...]

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import astuple
 from numbers import Integral
 from typing import Any, Self
 
@@ -57,9 +58,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
     Fits mixtures from many first guesses, some of them made with the links, of Gaussian and of Student-t clusters, one
     or several per class, and takes the best one: by how well labels that do not know the links explain them, by how
     few neighbours they part, and by what the candidates agree on. EM stops after 30 steps, as more of them lead away
-    from the user's classes. Columns are brought to unit variance first, and constant ones are left out, so the unit of
-    a column does not matter. All links are coupled as a network. Where a link has a confidence, or a named annotator
-    whose reliability is then learned, a wrong one does little harm.
+    from the user's classes. Columns are brought to unit variance first, those with a long tail by asinh before, and
+    constant ones are left out, so the unit of a column does not matter. All links are coupled as a network. Where a
+    link has a confidence, or a named annotator whose reliability is then learned, a wrong one does little harm.
 
     Parameters
     ----------
@@ -97,6 +98,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         Number of classes.
     center_, scale_ : ndarray of shape (n_features,)
         What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
+    middle_, width_ : ndarray of shape (n_features,)
+        Where a column has a long tail, it was first replaced by ``arcsinh((x - middle_) / width_)``, which is linear
+        in the middle and a logarithm far out; a width of 0 marks a column without.
 
     See Also
     --------
@@ -183,7 +187,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         weights = check_sample_weight(sample_weight, len(table))
         learn = links.must_annotators is not None or links.cannot_annotators is not None
         links = links.at_most(FIRST_RELIABILITY) if learn else links
-        self.center_, self.scale_ = table.scaling.center, table.scaling.scale
+        self.center_, self.scale_, self.middle_, self.width_ = astuple(table.scaling)
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
 
@@ -256,13 +260,17 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Log-densities under the mixture, or under the mean of the committee's mixtures.
         """
-        units = float(np.log(self.scale_[self.scale_ > 0]).sum())
+        scaling = self._scaling()
 
-        def log_density(Z: Floats) -> Floats:
-            densities = np.stack([model.score_samples(Z) for model in self.estimators_], axis=1)
-            return np.asarray(log_sum_exp(densities) - np.log(densities.shape[1]) - units)
+        def log_density(block: Array) -> Floats:
+            densities = np.stack([model.score_samples(scaling(block)) for model in self.estimators_], axis=1)
+            return np.asarray(log_sum_exp(densities) - np.log(densities.shape[1]) + scaling.log_slope(block))
 
-        return self._by_blocks(log_density, self._seen(X))
+        points, blocks = self._points(X, reset=False)
+        if isinstance(points, Table):
+            assert blocks is not None
+            return np.concatenate([log_density(points.door.numbers(block)) for block in blocks])
+        return log_density(points)
 
     def score(self, X: Points, y: object = None) -> float:
         """Mean log-density of the points.
@@ -340,25 +348,25 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
                 f"n_samples={len(table)} is less than n_classes={n_classes}: pass more points or ask for fewer"
             )
         rows = _sample(len(table), links, weights, known, budget.n_points, seed)
+        X = table.take(rows)
         some = Knowledge(
-            table.take(rows),
+            table.scaling(X),
             links if len(rows) == len(table) else links.restrict(rows),
             None if weights is None else weights[rows],
             None if known is None else known[rows],
         )
-        filled = starts.without_gaps(some.X)
-        spread = table.scaling.spread
+        Z, X = starts.without_gaps(some.X), starts.without_gaps(X[:, table.scaling.scale > 0])
         coupling = Graph(learn, quick=True)
         with unwarned():  # the winner is fitted with all there is
             models = {
                 name: bind(density, coupling, some.links, n_classes, 1.0)
                 for name, density in densities(some.X.shape[1]).items()
             }
-        ground = Contest(some, models, graphs(filled, spread), part(some), n_classes)
+        ground = Contest(some, models, graphs(Z, X), part(some), n_classes)
         links = some.links
         if some.known is not None:  # for the guesses, known labels are links like others
             links = links.union(Links.from_labels(some.known))
-        guesses = first_guesses(filled, spread, links, n_classes, budget.guesses, RandomState(seed))
+        guesses = first_guesses(Z, X, links, n_classes, budget.guesses, RandomState(seed))
         with few_threads(*some.X.shape):
             named = [(name, _renumbered(labels, some.known, n_classes)) for name, labels in guesses]
             return ground, run(ground, named, budget, seed, self._progress)
@@ -421,7 +429,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             self.labels_ = np.where(known >= 0, known, self.labels_)
         points = links.points
         if len(points):
-            linked = table.take(points)
+            linked = table.scaling(table.take(points))
             with np.errstate(divide="ignore"):
                 log_probability = np.maximum(np.log(self._mean_probability(linked)), -1e3)
             parameters = self.best_estimator_._parameters
@@ -448,10 +456,14 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         validate_data(self, table.head, skip_check_array=True, reset=reset)
         return table.gathered(), X
 
-    def _seen(self, X: Points) -> Floats | Blocks:
+    def _scaling(self) -> Scaling:
         check_is_fitted(self)
+        none = np.zeros_like(self.center_)  # models of early files calm no tails
+        return Scaling(self.center_, self.scale_, getattr(self, "middle_", none), getattr(self, "width_", none))
+
+    def _seen(self, X: Points) -> Floats | Blocks:
+        scaling = self._scaling()
         points, blocks = self._points(X, reset=False)
-        scaling = Scaling(self.center_, self.scale_)
         return scaled_blocks(blocks, points, scaling) if isinstance(points, Table) else scaling(points)
 
     @staticmethod

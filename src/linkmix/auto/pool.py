@@ -142,15 +142,27 @@ class Contest:
                 fit = em.fit(self.model(candidate.shape), self.data, candidate.parameters, tol=tol, max_iter=n_steps)
         except DegenerateCluster:
             return None
-        after = replace(candidate, parameters=fit.parameters)
-        evidence = weigh(self.probabilities(after), self.given.links)
         return replace(
-            after,
-            evidence=replace(evidence, structure=structure(self.graphs, evidence.labels, self.n_classes)),
+            self.judged(replace(candidate, parameters=fit.parameters)),
             log_likelihood=fit.log_likelihood,
             n_iter=candidate.n_iter + len(fit.trace) - 1,
             seconds=candidate.seconds + time.perf_counter() - begin,
         )
+
+    def judged(self, candidate: Candidate) -> Candidate:
+        """The candidate with what speaks for it."""
+        evidence = weigh(self.probabilities(candidate), self.given.links)
+        found = structure(self.graphs, evidence.labels, self.n_classes)
+        return replace(candidate, evidence=replace(evidence, structure=found))
+
+    def believing(self, candidates: Sequence[Candidate]) -> "Contest":
+        """The same, with each annotator believed as far as half of the candidates believe him."""
+        annotators = self.models["gaussian"].coupling.annotators
+        if not annotators:
+            return self
+        reliability = np.median([candidate.parameters.reliability for candidate in candidates], axis=0)
+        links = self.given.links.at_most(dict(zip(annotators, reliability.tolist(), strict=True)))
+        return replace(self, given=replace(self.given, links=links))
 
     def model(self, shape: str) -> em.Model:
         """Density and coupling for a shape."""
@@ -210,12 +222,14 @@ def run(
     rule = budget.rule
     tried = [shape for shape in budget.shapes if contest.takes(shape)]
     tasks = [partial(contest.begin, name, labels, shape, seed) for name, labels in guesses for shape in tried]
-    begun = _ranked(_all(tasks, progress), rule, contest.n_classes)
+    begun = _all(tasks, progress)
     if not begun:
         raise DegenerateCluster(
             f"none of the {len(tasks)} candidates has clusters of more than one point: pass more points or ask for "
             f"fewer classes than n_classes={contest.n_classes}"
         )
+    contest = contest.believing(begun)
+    begun = _ranked([contest.judged(candidate) for candidate in begun], rule, contest.n_classes)
     n_kept = max(AT_LEAST, sum(candidate.score >= begun[0].score - HOPELESS for candidate in begun))
     given_up = begun[n_kept:]
     finished = _ranked(

@@ -1,5 +1,7 @@
 """AutoLinkMixture: candidates, the rule that ranks them, and what users rely on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, em, links_satisfied, purity
+from linkmix.auto import BUDGETS
 from linkmix.auto.labelings import LABELINGS, by_links, first_guesses
 from linkmix.auto.ranking import AGREEMENT, STRUCTURE, Evidence, agreement, by_links_structure_and_agreement, weigh
 from linkmix.auto.shapes import SHAPES
@@ -368,7 +371,8 @@ def test_rows_read_block_by_block(small_portions, tmp_path, committee):
     points = np.column_stack([X, np.ones(len(X))])  # a constant column is left out
     points[:, :4] = np.exp(points[:, :4] / X[:, :4].std(axis=0))  # long tails
     points[::11, 2] = np.nan
-    model = AutoLinkMixture(3, budget="small", committee=committee, random_state=0)
+    few = replace(BUDGETS["small"], guesses=("k-means", "PCK-means"), shapes=("1", "1, heavy tails"), more_shapes=())
+    model = AutoLinkMixture(3, budget=few, committee=committee, random_state=0)
     here = clone(model).fit(points, links=LINKS)
     blocks = Blocks([points[:50], points[50:51], points[51:]])
     there = clone(model).fit(blocks, links=LINKS)

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 SKEWED = 1.0
 """Skewness from which on, to either side, a column has a long tail."""
-ENOUGH = 0.2
+ENOUGH = 0.15
 """Share of the columns with long tails from which on it is worth to calm them."""
 MOST_ROWS = 10_000
 """Rows, evenly spaced, by which tails are judged."""

@@ -303,10 +303,10 @@ def test_more_clusters_are_tried_only_where_the_links_ask_for_them():
 
 
 def test_no_labels_are_rewarded_for_meeting_links_that_are_likely_wrong():
-    """Of five links, each right with probability 0.8, right labels break one: to meet all five is no merit."""
+    """Of five links, each right with probability 0.8, right labels break one, or two: to meet all five is no merit."""
     links = Links(must=[(0, 1), (0, 2), (0, 3), (4, 5), (4, 6)], must_confidence=0.8)
     all_met, one_broken, two_broken = np.zeros(7, int), np.array([0, 0, 0, 1, 0, 0, 0]), np.array([0, 0, 0, 1, 0, 0, 1])
-    expected = 5 * (0.8 * np.log(0.8) + 0.2 * np.log(0.2))
+    expected = 5 * (0.8 * np.log(0.8) + 0.2 * np.log(0.2)) - np.sqrt(5 * 0.8 * 0.2) * np.log(0.8 / 0.2)
     found = [weigh(np.eye(2)[labels], links).log_probability for labels in (all_met, one_broken, two_broken)]
     np.testing.assert_allclose(found[:2], expected)
     assert found[2] == pytest.approx(3 * np.log(0.8) + 2 * np.log(0.2))
@@ -344,7 +344,8 @@ def test_links_weigh_as_far_as_they_are_sure():
     assert weigh(p, sure).broken == 1
     assert weigh(p, sure).log_probability == pytest.approx(np.log(together))
     assert weigh(p, unsure).broken == pytest.approx(0.4)
-    assert weigh(p, unsure).log_probability == pytest.approx(np.log(0.7 * together + 0.3 * (1 - together)))
+    p = np.array([[0.9, 0.1], [0.1, 0.9]])
+    assert weigh(p, unsure).log_probability == pytest.approx(np.log(0.7 * 0.18 + 0.3 * 0.82))
     assert weigh(np.eye(2), sure).log_probability == pytest.approx(np.log(0.05))
 
 

@@ -344,8 +344,8 @@ def test_links_weigh_as_far_as_they_are_sure():
     assert weigh(p, sure).broken == 1
     assert weigh(p, sure).log_probability == pytest.approx(np.log(together))
     assert weigh(p, unsure).broken == pytest.approx(0.4)
-    p = np.array([[0.9, 0.1], [0.1, 0.9]])
-    assert weigh(p, unsure).log_probability == pytest.approx(np.log(0.7 * 0.18 + 0.3 * 0.82))
+    p = np.array([[1.0, 0.0], [0.01, 0.99]])
+    assert weigh(p, unsure).log_probability == pytest.approx(np.log(0.7 * 0.01 + 0.3 * 0.99))
     assert weigh(np.eye(2), sure).log_probability == pytest.approx(np.log(0.05))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from linkmix.arrays import Array, Floats
 from linkmix.blocks import Blocks
 from linkmix.errors import BadFile
-from linkmix.tables.ids import IdColumn, Ids, RowNumbers, TextIds
+from linkmix.tables.ids import IdColumn, RowNumbers, TextIds
 from linkmix.tables.scratch import Texts, piled
 from linkmix.tables.sources import Columns, Parquet, ReadAgain, Text, open_source
 from linkmix.tables.summary import Summary, summarise
@@ -38,7 +38,7 @@ class Points:
         Columns without any value, which are in neither `X` nor `texts`.
     """
 
-    ids: Ids
+    ids: IdColumn | Array
     columns: tuple[str, ...]
     X: Floats
     texts: Mapping[str, Array] = field(default_factory=dict)
@@ -234,7 +234,7 @@ class _Reading:
         infinite = np.isinf(block)
         for place, name in enumerate(self.numbers):
             self.n_filled[name] += int(n_filled[place])
-        for place in np.flatnonzero(infinite.any(axis=0)):
+        for place in np.flatnonzero(infinite.any(axis=0)).tolist():
             row = int(np.argmax(infinite[:, place]))
             self.infinite.setdefault(self.numbers[place], (self.n_rows + row, float(block[row, place])))
 

@@ -26,7 +26,7 @@ def piled(blocks: Iterable[Floats]) -> Floats:
     Parameters
     ----------
     blocks : iterable of ndarray of float64, shape (any number, n_columns)
-        At least one block.
+        At least one block, which may be empty.
 
     Returns
     -------
@@ -42,12 +42,14 @@ def piled(blocks: Iterable[Floats]) -> Floats:
     n_bytes = n_rows = n_columns = 0
     file: IO[bytes] | None = None
     for block in blocks:
+        if len(waiting) == 1 and not len(waiting[0]):
+            waiting.clear()
         waiting.append(np.ascontiguousarray(block))
         n_rows, n_columns = n_rows + len(block), block.shape[1]
         n_bytes += block.nbytes
         if n_bytes > IN_MEMORY:
             with _room(n_bytes):
-                file = file or tempfile.TemporaryFile()  # noqa: SIM115: it lives as long as the array
+                file = file or tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the array
                 for part in waiting:
                     file.write(part.data)
             waiting.clear()
@@ -76,7 +78,7 @@ class Texts:
         if self._n_bytes > IN_MEMORY:
             with _room(self._n_bytes):
                 if self._file is None:
-                    self._file = tempfile.TemporaryFile()  # noqa: SIM115: it lives as long as the column
+                    self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the column
                     self._writer = pa.ipc.new_stream(self._file, pa.schema([("text", pa.string())]))
                 for part in self._waiting:
                     self._writer.write_table(pa.table({"text": part}))
@@ -102,6 +104,6 @@ def _room(n_bytes: int) -> Iterator[None]:
         yield
     except OSError as error:
         raise ValueError(
-            f"{tempfile.gettempdir()}: {error.strerror or error}: a large table needs room for a scratch file there, so "
-            f"far {n_bytes / 1e6:,.0f} MB: make room, or set TMPDIR to another folder"
+            f"{tempfile.gettempdir()}: {error.strerror or error}: a large table needs room for a scratch file there, "
+            f"so far {n_bytes / 1e6:,.0f} MB: make room, or set TMPDIR to another folder"
         ) from None

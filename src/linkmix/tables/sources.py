@@ -164,6 +164,7 @@ class Text:
             self.done = self.size
             return
         with pa.OSFile(str(self.path)) as file, csv.open_csv(file, **self._options(names, kinds)) as reader:
+            yield reader.schema.empty_table()
             for batch in reader:
                 self.done = file.tell()
                 yield pa.Table.from_batches([batch])

@@ -5,8 +5,9 @@ The file has no name, so that it is gone with the process, however that ends. It
 
 import mmap
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,23 +42,26 @@ def piled(blocks: Iterable[Floats]) -> Floats:
     waiting: list[Floats] = []
     n_bytes = n_rows = n_columns = 0
     file: IO[bytes] | None = None
-    for block in blocks:
-        if len(waiting) == 1 and not len(waiting[0]):
-            waiting.clear()
-        waiting.append(np.ascontiguousarray(block))
-        n_rows, n_columns = n_rows + len(block), block.shape[1]
-        n_bytes += block.nbytes
-        if n_bytes > IN_MEMORY:
-            with _room(n_bytes):
-                file = file or tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the array
-                for part in waiting:
-                    file.write(part.data)
-            waiting.clear()
-    if file is None:
-        return waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
-    with _room(n_bytes):
-        file.flush()  # and not written through the map: a full disk would end the process then
-    return np.memmap(file, dtype=np.float64, mode="r", shape=(n_rows, n_columns))
+    with ExitStack() as stack:
+        for block in blocks:
+            if len(waiting) == 1 and not len(waiting[0]):
+                waiting.clear()
+            waiting.append(np.ascontiguousarray(block))
+            n_rows, n_columns = n_rows + len(block), block.shape[1]
+            n_bytes += block.nbytes
+            if n_bytes > IN_MEMORY:
+                with _room(n_bytes):
+                    if file is None:
+                        file = tempfile.TemporaryFile()  # noqa: SIM115
+                        stack.callback(_close, file)
+                    for part in waiting:
+                        file.write(part.data)
+                waiting.clear()
+        if file is None:
+            return waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
+        with _room(n_bytes):
+            file.flush()  # and not written through the map: a full disk would end the process then
+        return np.memmap(file, dtype=np.float64, mode="r", shape=(n_rows, n_columns))  # which holds the file
 
 
 class Texts:
@@ -78,7 +82,8 @@ class Texts:
         if self._n_bytes > IN_MEMORY:
             with _room(self._n_bytes):
                 if self._file is None:
-                    self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the column
+                    self._file = tempfile.TemporaryFile()  # noqa: SIM115
+                    weakref.finalize(self, _close, self._file)
                     self._writer = pa.ipc.new_stream(self._file, pa.schema([("text", pa.string())]))
                 for part in self._waiting:
                     self._writer.write_table(pa.table({"text": part}))
@@ -95,6 +100,12 @@ class Texts:
             self._file.flush()
         mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         return pa.ipc.open_stream(pa.BufferReader(pa.py_buffer(mapped))).read_all().column(0)
+
+
+def _close(file: IO[bytes]) -> None:
+    """Close a file; what could not be written to it has been told."""
+    with suppress(OSError):
+        file.close()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Ids = Sequence[str] | Array
 """Ids of points, in the order of their rows."""
-BLOCK = 2**18
+BLOCK = 2**16
 """Rows that are looked at together."""
 
 

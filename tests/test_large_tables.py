@@ -1,11 +1,14 @@
 """Tables that go to scratch files give what they give in memory, in bounded memory, and leave nothing behind."""
 
+import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -204,6 +207,59 @@ from linkmix.tables import scratch
 scratch.IN_MEMORY, em.PORTION_NUMBERS = 2**20, 2**17
 main(prog_name="linkmix")
 """
+
+
+def test_a_bar_goes_from_the_beginning_to_the_end_of_a_large_file(folder, both, monkeypatch):
+    import tqdm
+
+    bars = []
+
+    class Bar(tqdm.tqdm):
+        def __init__(self, **options):
+            super().__init__(**options, file=io.StringIO())
+            bars.append(self)
+            self.seen = []
+
+        def update(self, n=1):
+            super().update(n)
+            self.seen.append(self.n)
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    frame, _ = table()
+    for name, total in (("points.csv", None), ("points.parquet", N)):
+        write(frame.drop(columns="plus"), name)
+        both(lambda name=name: read_points(name, progress=True))
+        small, large = bars[-2:]
+        assert small.n == large.n == large.total == (total or Path(name).stat().st_size)
+        assert small.seen == [small.total]
+        assert sorted(large.seen) == large.seen
+        assert len(large.seen) > 2
+    both(lambda: read_points("points.csv"))
+    assert len(bars) == 4
+
+
+def has_file_in(place, process):
+    for file in Path(f"/proc/{process.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed by now
+            if os.readlink(file).startswith(str(place)):
+                return True
+    return False
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="this system does not tell the files of a process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupt_leaves_no_scratch_file(number, folder):
+    write(table(200_000)[0].drop(columns=["plus", "note"]), "points.csv")
+    arguments = [sys.executable, "-c", CHILD, "fit", "points.csv", "--classes", "2", "--out", "out"]
+    environment = os.environ | {"TMPDIR": str(folder / "scratch")}
+    process = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not has_file_in(folder / "scratch", process):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.strip()) == ((-number, "") if number == signal.SIGKILL else (1, "Aborted!"))
+    assert os.listdir("scratch") == os.listdir("out") == []
 
 
 def peak_of(process):

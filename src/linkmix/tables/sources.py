@@ -160,8 +160,8 @@ class Text:
             names, kinds = self.names[:1], {}
         self.done = 0
         if not self._is_large:
-            yield csv.read_csv(self.path, **self._options(names, kinds))
             self.done = self.size
+            yield csv.read_csv(self.path, **self._options(names, kinds))
             return
         with pa.OSFile(str(self.path)) as file, csv.open_csv(file, **self._options(names, kinds)) as reader:
             yield reader.schema.empty_table()

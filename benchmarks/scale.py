@@ -68,6 +68,7 @@ class Linked:
         density = Gaussian()
         self.model = bind(density, Pairwise(), links, k, 1.0)
         self.data = part_rows(Knowledge(X, links))
+        self.n_linked = len(links.points)
         self.parameters = em.Parameters(np.full(k, 1 / k), np.ones((k, 1)), density._with(centres, identity(k, d)))
 
     def __call__(self):
@@ -83,6 +84,7 @@ class Cost(NamedTuple):
     d: int
     k: int
     n_links: int
+    n_linked: int
     seconds: float
 
 
@@ -115,7 +117,7 @@ def growth(options):
                 ratio = "" if before is None else f"{seconds / before[1] / (size / before[0]):9.2f}"
                 print(f"{size:32}{1e3 * seconds:10.2f}{1e9 * each:26.1f}{ratio}", flush=True)
                 before = (size, seconds) if size else None
-                costs.append(Cost(name.split()[0], n, d, k, n_links, seconds))
+                costs.append(Cost(name.split()[0], n, d, k, n_links, getattr(side, "n_linked", 0), seconds))
     model = cost_model(costs)
     print(f"\n{model.says()}")
     if options.plot:
@@ -124,27 +126,28 @@ def growth(options):
 
 @dataclass(frozen=True)
 class CostModel:
-    """Seconds of an iteration: so many for each row, for each row and component, and so on, and for each link."""
+    """Seconds of an iteration: so many for each row, for each row and component, and so on, link and linked row."""
 
     weights: np.ndarray
     error: float  # largest relative error on what was measured
 
     @staticmethod
-    def terms(n, d, k, n_links):
-        return np.array([1.0, n, n * k, n * k * d, n * k * d**2, n_links * k])
+    def terms(n, d, k, n_links, n_linked):
+        return np.array([1.0, n, n * k, n * k * d, n * k * d**2, n_links * k, n_linked * k])
 
-    def seconds(self, n, d, k, n_links=0):
-        return float(self.terms(n, d, k, n_links) @ self.weights)
+    def seconds(self, n, d, k, n_links=0, n_linked=0):
+        return float(self.terms(n, d, k, n_links, n_linked) @ self.weights)
 
     def says(self):
-        fixed, row, component, column, square, link = 1e9 * self.weights
+        fixed, row, component, column, square, link, linked = 1e9 * self.weights
         # 1e9 rows on 100 workers of one thread; Dask takes about a millisecond for each task, two for each partition.
         n_workers, per_worker = 100, 4
         there = self.seconds(1e9 / n_workers, 10, 8)
         scheduler = 2e-3 * n_workers * per_worker
         return (
             f"Cost model, one thread: {fixed / 1e3:.0f} us + n ({row:.1f} + M ({component:.2f} + {column:.3f} d + "
-            f"{square:.4f} d^2)) ns + {link:.1f} M ns for each link; largest error on the above {self.error:.0%}.\n"
+            f"{square:.4f} d^2)) ns + {link:.1f} M ns for each link + {linked:.1f} M ns for each linked row; "
+            f"largest error on the above {self.error:.0%}.\n"
             f"1e9 x 10, M = 8, on {n_workers} workers of one thread, {per_worker} partitions each: {there:.2f} s for "
             f"the rows of a worker and {scheduler:.2f} s for {2 * n_workers * per_worker} tasks of the scheduler, so "
             f"{max(there, scheduler):.1f} to {there + scheduler:.1f} s an iteration; 80 GB in all, 0.8 GB on a worker."
@@ -153,7 +156,7 @@ class CostModel:
 
 def cost_model(costs):
     """Non-negative costs that fit best, errors taken relative to what was measured."""
-    A = np.array([CostModel.terms(c.n, c.d, c.k, c.n_links) / c.seconds for c in costs])
+    A = np.array([CostModel.terms(*c[1:-1]) / c.seconds for c in costs])
     size = A.max(axis=0)
     weights = nnls(A / size, np.ones(len(costs)))[0] / size
     return CostModel(weights, float(np.abs(A @ weights - 1).max()))
@@ -169,7 +172,7 @@ def plot(costs, model, path):
         some = [c for c in costs if c.series == series and getattr(c, field) > 0]
         sizes = [getattr(c, field) for c in some]
         panel.loglog(sizes, [1e3 * c.seconds for c in some], "o", label="measured")
-        predicted = [1e3 * model.seconds(c.n, c.d, c.k, c.n_links) for c in some]
+        predicted = [1e3 * model.seconds(*c[1:-1]) for c in some]
         panel.loglog(sizes, predicted, "-", color="0.5", label="cost model")
         panel.set(xlabel=series, ylabel="ms an iteration")
         panel.grid(alpha=0.3)

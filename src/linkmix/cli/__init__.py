@@ -13,6 +13,7 @@ except ModuleNotFoundError:
 from linkmix.cli.choosing import choose, compare
 from linkmix.cli.failures import bad_input, extras_needed
 from linkmix.cli.fitting import fit, predict
+from linkmix.cli.labelling import label
 from linkmix.cli.reviewing import check_links, explain
 
 if TYPE_CHECKING:
@@ -243,5 +244,5 @@ def print_draws(shown: "Demo", results: "list[Result]", seed: int) -> None:
 
 
 # Modules of commands import only click when they are loaded, so that --help is quick.
-for command in (fit, predict, check_links, compare, choose, explain):
+for command in (fit, predict, check_links, compare, choose, explain, label):
     main.add_command(command)

@@ -265,9 +265,20 @@ class Session:
                 del self._heard[other]
                 self._open.pop(other, None)
 
+    def row_of(self, id: str) -> int | None:
+        """Row of the point with this id; None if there is none."""
+        return self._row_of.get(id)
+
     def labels(self) -> Ints:
         """Class of each point, as far as the last refit knows."""
         return self._asker.labels
+
+    @property
+    def n_links(self) -> dict[str, int]:
+        """How many must-links (same) and cannot-links (different) there are."""
+        links = self._state.links
+        same = sum(statement.said == "same" for statement in links)
+        return {"same": same, "different": len(links) - same}
 
     def status(self) -> dict[str, Any]:
         """All that a page shows beside the question and the map, as JSON can hold it."""
@@ -281,9 +292,8 @@ class Session:
                 "trouble": self._trouble,
                 "stop": self._stop(),
             }
-        same = sum(statement.said == "same" for statement in state.links)
         status["counts"] = dict(state.counts)
-        status["n_links"] = {"same": same, "different": len(state.links) - same}
+        status["n_links"] = self.n_links
         status["links"] = [self._shown(statement) for statement in state.links[: -LINKS_SHOWN - 1 : -1]]
         status["review"] = self._review(state, asker)
         status["sizes"] = np.bincount(asker.labels, minlength=self.n_classes).tolist()

@@ -326,13 +326,13 @@ class Session:
 
     def _stop(self) -> dict[str, Any]:
         signal = self._asker.stop_signal
-        share = f"{100 * signal:.0f} %" if signal >= 0.01 else "under 1 %"
+        share = f"about {100 * signal:.0f} %" if signal >= 0.01 else "less than 1 %"
         if self._refits < 2:
             sentence = "Too early to say whether you can stop."
         elif self._settled >= 2:
-            sentence = f"You can stop: about {share} of the labels may still change."
+            sentence = f"You can stop: {share} of the labels may still change."
         else:
-            sentence = f"Go on: about {share} of the labels may still change."
+            sentence = f"Go on: {share} of the labels may still change."
         return {"signal": round(signal, 4), "enough": self._refits >= 2 and self._settled >= 2, "sentence": sentence}
 
     # What goes on behind

@@ -24,7 +24,7 @@ function key() {
 const page = known("page") ?? key();
 keep("page", page);
 const waiting = known("waiting") ?? []; // what was said and not acknowledged yet; a reload does not lose it
-let start, status, question, places, labels;
+let start, status, question, places;
 let busy = true; // no question is on the page, or its answer is on the way
 let allFields = false;
 let chosen = []; // rows of points that were clicked, or lassoed
@@ -133,6 +133,7 @@ function show(pair) {
     drawPair();
   }
   drawQuestion();
+  find("ask").dataset.rows = pair ? `${pair.a.row} ${pair.b.row}` : "";
   performance.mark("question");
 }
 
@@ -176,7 +177,9 @@ function mostApart(fields) {
 function fieldRow(field) {
   const level = !field.differs ? 0 : field.apart === null || field.apart >= 1 ? 2 : field.apart >= 0.3 ? 1 : 0;
   const row = made("tr", undefined, { class: `level${level}` });
-  row.append(made("th", field.name, { scope: "row" }));
+  const name = made("th", undefined, { scope: "row" });
+  for (const part of field.name.split(/(?<=[_./-])/)) name.append(part, made("wbr"));
+  row.append(name);
   for (const end of ["a", "b"]) row.append(made("td", field[end] || "—"));
   const apart = made("td", undefined, { class: "apart" });
   if (field.apart !== null) {
@@ -275,114 +278,153 @@ function listLinks(id, links, empty) {
 
 const remove = (link) => put({ entry: "remove", rows: link.rows });
 
-// The map: all points, the links, the two of the question, and what is chosen
+// The map. The points are drawn on a canvas, so that 100,000 of them are quick and no script needs to be made from text;
+// Plotly, over it, draws links and rings and does the moving, zooming and lassoing.
 
-const TRACES = { points: 0, same: 1, different: 2, question: 3, chosen: 4 };
-
-function scale() {
-  return Array.from({ length: COLOURS }, (_, k) => colour(`--k${k}`)).flatMap((value, k) => [[k / COLOURS, value], [(k + 1) / COLOURS, value]]);
-}
-
-function size() {
-  return start.n_points > 20000 ? 3 : start.n_points > 2000 ? 5 : 7;
-}
-
-const hasWebGL = () => Boolean(document.createElement("canvas").getContext("webgl"));
+const TRACES = { same: 0, different: 1, question: 2, chosen: 3 };
+const LINE = 1.5;
+let view; // what part of the map is seen
+let whole;
+let byColour = []; // rows of each colour
 
 async function drawMap() {
   const n = start.n_points;
-  const line = (dash) => ({ type: "scatter", mode: "lines", x: [], y: [], hoverinfo: "skip", line: { color: colour("--ink"), width: 1.5, dash } });
+  const line = (dash) => ({ type: "scatter", mode: "lines", x: [], y: [], line: { color: colour("--ink"), width: LINE, dash } });
   const rings = (symbol, width, name) => ({
-    type: "scatter", mode: "markers+text", x: [], y: [], hoverinfo: "skip", textposition: "top center",
-    textfont: { color: colour("--ink"), size: 15, weight: 700 },
-    marker: { size: 16, symbol, color: colour(name), line: { color: colour(name), width } },
+    type: "scatter", mode: "markers+text", x: [], y: [], textposition: "top center",
+    textfont: { color: colour("--ink"), size: 16, weight: 700 },
+    marker: { size: 17, symbol, color: colour(name), line: { color: colour(name), width } },
   });
-  const traces = [
-    {
-      type: hasWebGL() ? "scattergl" : "scatter", mode: "markers", x: places.subarray(0, n), y: places.subarray(n), hoverinfo: "skip",
-      marker: { size: size(), opacity: n > 20000 ? 0.6 : 0.85, color: colours(), cmin: 0, cmax: COLOURS, colorscale: scale(), line: { width: 0 } },
-      unselected: { marker: { opacity: 0.15 } },
-    },
-    line("solid"), line("6px,4px"), rings("circle-open", 3, "--ink"), rings("square-open", 2.5, "--accent"),
-  ];
-  const axis = (from) => {
+  const range = (from) => {
     let low = Infinity, high = -Infinity;
     for (let i = from; i < from + n; i++) {
       if (places[i] < low) low = places[i];
       if (places[i] > high) high = places[i];
     }
     const room = (high - low || 1) * 0.06;
-    return { range: [low - room, high + room], visible: false };
+    return [low - room, high + room];
   };
+  whole ??= { x: range(0), y: range(n) };
+  view ??= whole;
   const layout = {
-    xaxis: axis(0), yaxis: axis(n), margin: { l: 0, r: 0, t: 0, b: 0 }, showlegend: false, dragmode: "pan", hovermode: false,
+    xaxis: { range: [...view.x], visible: false }, yaxis: { range: [...view.y], visible: false }, margin: { l: 0, r: 0, t: 0, b: 0 },
+    showlegend: false, dragmode: document.querySelector("[data-drag][aria-pressed=true]").dataset.drag, hovermode: false,
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", newselection: { line: { color: colour("--accent"), width: 2, dash: "solid" } },
   };
-  whole = { "xaxis.range": layout.xaxis.range.slice(), "yaxis.range": layout.yaxis.range.slice() };
-  const plot = find("plot");
-  await Plotly.newPlot(plot, traces, layout, { displayModeBar: false, responsive: true, scrollZoom: true, doubleClick: false });
-  plot.on("plotly_selected", lassoed);
-  plot.addEventListener("click", clicked);
+  const chart = find("chart");
+  const traces = [line("solid"), line("6px,4px"), rings("circle-open", 3, "--ink"), rings("square-open", 2.5, "--accent")];
+  await Plotly.newPlot(chart, traces, layout, { displayModeBar: false, responsive: true, scrollZoom: true, doubleClick: false });
+  chart.on("plotly_relayouting", moved);
+  chart.on("plotly_relayout", moved);
+  chart.on("plotly_selected", lassoed);
+  drawCloud();
+  drawLinks();
+  drawQuestion();
+  drawChosen();
+  find("plot").dataset.drawn = "";
   performance.mark("map");
 }
-let whole;
 
-const colours = () => Float32Array.from(labels, (label) => (label % COLOURS) + 0.5);
+function moved(event) {
+  const at = (name, i, old) => event[`${name}.range`]?.[i] ?? event[`${name}.range[${i}]`] ?? old;
+  view = { x: view.x.map((old, i) => at("xaxis", i, old)), y: view.y.map((old, i) => at("yaxis", i, old)) };
+  requestAnimationFrame(drawCloud);
+}
 
-function change(make) {
-  if (!find("plot").data) return;
-  drawn = drawn.then(make).catch((error) => console.error(error));
+function drawCloud() {
+  if (!view) return;
+  const canvas = find("cloud");
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const dots = devicePixelRatio;
+  if (canvas.width !== Math.round(width * dots) || canvas.height !== Math.round(height * dots)) {
+    canvas.width = Math.round(width * dots);
+    canvas.height = Math.round(height * dots);
+  }
+  const paint = canvas.getContext("2d");
+  paint.setTransform(dots, 0, 0, dots, 0, 0);
+  paint.clearRect(0, 0, width, height);
+  const n = start.n_points;
+  const many = n > 5000;
+  const radius = many ? (n > 20000 ? 1.25 : 1.75) : 3.5;
+  const toX = width / (view.x[1] - view.x[0]), toY = height / (view.y[1] - view.y[0]);
+  const isChosen = chosen.length > 2 ? new Set(chosen) : null;
+  for (const dim of isChosen ? [true, false] : [false]) {
+    paint.globalAlpha = dim ? 0.15 : many ? 0.6 : 0.85;
+    byColour.forEach((rows, k) => {
+      paint.fillStyle = colour(`--k${k}`);
+      for (const row of rows) {
+        if (isChosen && isChosen.has(row) === dim) continue;
+        const left = (places[row] - view.x[0]) * toX, top = (view.y[1] - places[n + row]) * toY;
+        if (!(left > -9 && top > -9 && left < width + 9 && top < height + 9)) continue;
+        if (many) paint.fillRect(left - radius, top - radius, 2 * radius, 2 * radius);
+        else {
+          paint.beginPath();
+          paint.arc(left, top, radius, 0, 7);
+          paint.fill();
+        }
+      }
+    });
+  }
+}
+
+function takeLabels(bytes) {
+  const labels = new Int16Array(bytes);
+  byColour = Array.from({ length: COLOURS }, () => []);
+  labels.forEach((label, row) => byColour[label % COLOURS].push(row));
+  drawCloud();
 }
 
 async function recolour() {
-  if (!places) return;
-  labels = new Int16Array(await (await ask("/api/labels")).arrayBuffer());
-  change(() => Plotly.restyle(find("plot"), { "marker.color": [colours()] }, [TRACES.points]));
+  if (view) takeLabels(await (await ask("/api/labels")).arrayBuffer());
+}
+
+// Changes of the chart, one after the other.
+function change(make) {
+  if (!find("chart").data) return;
+  drawn = drawn.then(() => make(find("chart"))).catch((error) => console.error(error));
 }
 
 const x = (row) => places[row];
 const y = (row) => places[start.n_points + row];
 
 function drawLinks() {
-  if (!places || !status) return;
+  if (!view || !status) return;
   const lines = { same: { x: [], y: [] }, different: { x: [], y: [] } };
   for (const { rows: [a, b], said } of status.links) {
     lines[said].x.push(x(a), x(b), null);
     lines[said].y.push(y(a), y(b), null);
   }
   const { same, different } = lines;
-  change(() => Plotly.restyle(find("plot"), { x: [same.x, different.x], y: [same.y, different.y] }, [TRACES.same, TRACES.different]));
+  change((chart) => Plotly.restyle(chart, { x: [same.x, different.x], y: [same.y, different.y] }, [TRACES.same, TRACES.different]));
 }
 
 function drawQuestion() {
-  if (!places) return;
+  if (!view) return;
   const rows = question ? [question.a.row, question.b.row] : [];
-  change(() => Plotly.restyle(find("plot"), { x: [rows.map(x)], y: [rows.map(y)], text: [["A", "B"].slice(0, rows.length)] }, [TRACES.question]));
+  change((chart) => Plotly.restyle(chart, { x: [rows.map(x)], y: [rows.map(y)], text: [["A", "B"].slice(0, rows.length)] }, [TRACES.question]));
 }
 
 function drawChosen() {
+  if (!view) return;
   const rows = chosen.length > 2 ? [] : chosen;
-  change(() => Plotly.restyle(find("plot"), { x: [rows.map(x)], y: [rows.map(y)] }, [TRACES.chosen]));
+  change((chart) => Plotly.restyle(chart, { x: [rows.map(x)], y: [rows.map(y)] }, [TRACES.chosen]));
+  drawCloud();
 }
 
 // Where on the map an event is, as functions from data to distances in pixels.
 function pixels(event) {
-  const plot = find("plot");
-  const box = plot.getBoundingClientRect();
-  const [left, right] = plot.layout.xaxis.range;
-  const [bottom, top] = plot.layout.yaxis.range;
-  const toX = box.width / (right - left), toY = box.height / (top - bottom);
+  const box = find("cloud").getBoundingClientRect();
+  const toX = box.width / (view.x[1] - view.x[0]), toY = box.height / (view.y[1] - view.y[0]);
   return {
-    dx: (value) => (value - left) * toX - (event.clientX - box.left),
-    dy: (value) => (top - value) * toY - (event.clientY - box.top),
+    dx: (value) => (value - view.x[0]) * toX - (event.clientX - box.left),
+    dy: (value) => (view.y[1] - value) * toY - (event.clientY - box.top),
   };
 }
 
 function nearestPoint({ dx, dy }) {
   let best = NEAR * NEAR, found = -1;
-  const n = start.n_points;
-  for (let row = 0; row < n; row++) {
-    const one = dx(places[row]), other = dy(places[n + row]);
+  for (let row = 0; row < start.n_points; row++) {
+    const one = dx(x(row)), other = dy(y(row));
     const distance = one * one + other * other;
     if (distance < best) [best, found] = [distance, row];
   }
@@ -392,11 +434,11 @@ function nearestPoint({ dx, dy }) {
 function nearestLink({ dx, dy }) {
   let best = NEAR, found = null;
   for (const link of status?.links ?? []) {
-    const [ax, bx, ay, by] = [dx(x(link.rows[0])), dx(x(link.rows[1])), dy(y(link.rows[0])), dy(y(link.rows[1]))];
+    const [ax, bx] = link.rows.map((row) => dx(x(row)));
+    const [ay, by] = link.rows.map((row) => dy(y(row)));
     const length = Math.hypot(bx - ax, by - ay);
-    const along = -(ax * (bx - ax) + ay * (by - ay)) / (length * length);
-    // Near its ends one means the points, not the link.
-    if (!(along * length > NEAR && (1 - along) * length > NEAR)) continue;
+    const along = -(ax * (bx - ax) + ay * (by - ay)) / length;
+    if (!(along > NEAR && along < length - NEAR)) continue; // near its ends one means the points, not the link
     const distance = Math.abs(ax * by - ay * bx) / length;
     if (distance < best) [best, found] = [distance, link];
   }
@@ -404,44 +446,46 @@ function nearestLink({ dx, dy }) {
 }
 
 function clicked(event) {
+  if (!view) return;
   const at = pixels(event);
   const [link, toLink] = nearestLink(at);
   const [row, toPoint] = nearestPoint(at);
   if (link && toLink <= toPoint) return remove(link);
-  if (row < 0) return choose([]);
-  if (chosen.length !== 1 || chosen[0] === row) return choose(chosen.length === 1 ? [] : [row]);
-  choose([chosen[0], row]);
+  if (row < 0 || chosen.length > 1) return choose(row < 0 ? [] : [row]);
+  choose(chosen[0] === row ? [] : [...chosen, row]);
 }
 
 function lassoed(event) {
-  const rows = (event?.points ?? []).filter((point) => point.curveNumber === TRACES.points).map((point) => point.pointIndex);
-  if (event) choose(rows);
+  if (!event?.lassoPoints) return;
+  const { x: across, y: up } = event.lassoPoints;
+  const rows = [];
+  for (let row = 0; row < start.n_points; row++) if (isInside(x(row), y(row), across, up)) rows.push(row);
+  choose(rows);
+}
+
+function isInside(left, top, across, up) {
+  let inside = false;
+  for (let i = 0, j = across.length - 1; i < across.length; j = i++) {
+    if (up[i] > top !== up[j] > top && left < ((across[j] - across[i]) * (top - up[i])) / (up[j] - up[i]) + across[i]) inside = !inside;
+  }
+  return inside;
 }
 
 async function choose(rows) {
-  const lasso = chosen.length > 2 && rows.length <= 2;
   chosen = rows;
   drawChosen();
-  if (lasso || !rows.length) unselect();
+  if (find("chart").layout?.selections?.length) change((chart) => Plotly.relayout(chart, { selections: [] }));
   find("chosen").hidden = !rows.length;
   find("link-same").hidden = find("link-different").hidden = rows.length !== 2;
   find("link-all").hidden = rows.length < 3 || rows.length > start.most_together;
-  if (!rows.length) return;
   let text = `${rows.length.toLocaleString("en")} points are chosen.`;
   if (rows.length > start.most_together) text += ` That is too many to say at once: choose at most ${start.most_together.toLocaleString("en")}.`;
-  if (rows.length <= 2) {
+  if (rows.length === 1 || rows.length === 2) {
     const { a, b } = await (await ask(`/api/pair?a=${rows[0]}&b=${rows.at(-1)}`)).json();
     if (chosen !== rows) return;
     text = rows.length === 1 ? `${a.id} is chosen. Click another point to link the two.` : `Are ${a.id} and ${b.id} the same?`;
   }
   find("chosen-text").textContent = text;
-}
-
-function unselect() {
-  change(async () => {
-    await Plotly.restyle(find("plot"), { selectedpoints: [null] }, [TRACES.points]);
-    await Plotly.relayout(find("plot"), { selections: [] });
-  });
 }
 
 function linkChosen(entry) {
@@ -458,11 +502,13 @@ find("link-same").addEventListener("click", () => linkChosen({ entry: "answer", 
 find("link-different").addEventListener("click", () => linkChosen({ entry: "answer", said: "different" }));
 find("link-all").addEventListener("click", () => linkChosen({ entry: "together" }));
 find("link-none").addEventListener("click", () => choose([]));
-find("whole").addEventListener("click", () => change(() => Plotly.relayout(find("plot"), whole)));
+find("whole").addEventListener("click", () => change((chart) => Plotly.relayout(chart, { "xaxis.range": [...whole.x], "yaxis.range": [...whole.y] })));
+find("plot").addEventListener("click", clicked);
+new ResizeObserver(drawCloud).observe(find("plot"));
 for (const button of document.querySelectorAll("[data-drag]")) {
   button.addEventListener("click", () => {
     for (const other of document.querySelectorAll("[data-drag]")) other.setAttribute("aria-pressed", String(other === button));
-    change(() => Plotly.relayout(find("plot"), { dragmode: button.dataset.drag }));
+    change((chart) => Plotly.relayout(chart, { dragmode: button.dataset.drag }));
   });
 }
 
@@ -499,7 +545,7 @@ for (const [id, property] of Object.entries(remembered)) {
 }
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  if (find("plot").data) { Plotly.purge(find("plot")); drawMap().then(() => { drawLinks(); drawQuestion(); drawChosen(); }); }
+  if (view) drawMap(); // in the other colours
 });
 
 // The beginning: the question first, then the map, which needs a large script
@@ -514,10 +560,8 @@ else await nextQuestion();
 await look();
 const [bytes] = await Promise.all([ask("/api/places"), plotlyLoaded()]);
 places = new Float32Array(await bytes.arrayBuffer());
-labels = new Int16Array(await (await ask("/api/labels")).arrayBuffer());
+takeLabels(await (await ask("/api/labels")).arrayBuffer());
 await drawMap();
-drawLinks();
-drawQuestion();
 for (;;) {
   await pause(POLL);
   if (!document.hidden) await look();

@@ -14,7 +14,7 @@ from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.queries import rivals
 from linkmix.queries.cover import cover
-from linkmix.queries.refitting import FIT_ROWS, Refit, as_mixture, first_fit, refit
+from linkmix.queries.refitting import Refit, as_mixture, first_fit, refit
 from linkmix.queries.state import SAID, Answer, Ground, Said, State, as_links
 from linkmix.starts import without_gaps
 
@@ -125,7 +125,7 @@ class Questioner:
             int(random_state),
         )
         self._strategy = STRATEGIES[strategy]
-        self._fit = first_fit(ground.Z, np.sort(order[:FIT_ROWS]), int(n_classes), int(random_state))
+        self._fit = first_fit(ground.Z, self._scale, ground.candidates, int(n_classes), int(random_state))
         self._given = len(given.must) + len(given.cannot)
         answers = [Answer(int(a), int(b), "same") for a, b in given.must]
         answers += [Answer(int(a), int(b), "different") for a, b in given.cannot]
@@ -195,12 +195,12 @@ class Questioner:
         """Fit the model to all answers. To do this in another thread, use `snapshot`, `fit` and `adopt`."""
         self.adopt(self.fit(self.snapshot()))
 
-    def snapshot(self) -> tuple[State, Refit]:
+    def snapshot(self) -> tuple[State, Refit, Floats]:
         """All that a refit needs. It does not change when answers come in."""
-        return self._state, self._fit
+        return self._state, self._fit, self._scale
 
     @staticmethod
-    def fit(snapshot: tuple[State, Refit]) -> Refit:
+    def fit(snapshot: tuple[State, Refit, Floats]) -> Refit:
         """Fit to a snapshot. This is the slow part, and it touches nothing of the questioner."""
         return refit(*snapshot)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from linkmix.label.journal import Entry
 
@@ -126,10 +127,10 @@ def fold(entries: Iterable[Entry]) -> State:
                 links.remove(pair)
                 continue
             if what == "together":
-                said = [Statement(a, b, "same", None, annotator) for a, b in zip(ids, ids[1:], strict=False)]
+                said = [Statement(a, b, "same", None, annotator) for a, b in pairwise(ids)]
             else:
                 counts[entry["said"]] += 1
-                said = [Statement(*ids, entry["said"], None, annotator)]
+                said = [Statement(ids[0], ids[1], entry["said"], None, annotator)]
             statements += said
             for statement in said:
                 links.add(statement)

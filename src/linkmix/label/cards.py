@@ -39,7 +39,8 @@ class Cards:
 
     Examples
     --------
-    >>> points = Points(np.array(["7", "8"]), ("height",), np.array([[1.8], [1.6]]), {"name": np.array(["anna", "bob"])})
+    >>> names = {"name": np.array(["anna", "bob"])}
+    >>> points = Points(np.array(["7", "8"]), ("height",), np.array([[1.8], [1.6]]), names)
     >>> pair = Cards(points, "data").pair(0, 1)
     >>> pair["fields"][0]
     {'name': 'name', 'a': 'anna', 'b': 'bob', 'differs': True, 'apart': None}

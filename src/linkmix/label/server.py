@@ -201,7 +201,7 @@ def make_app(session: Session, title: str, *, token: str | None, port: int) -> A
             Route("/api/find", find),
             Route("/api/entries", write, methods=["POST"]),
         ],
-        exception_handlers={ValueError: _bad_request},  # type: ignore[dict-item]
+        exception_handlers={ValueError: _bad_request},
     )
     return Guard(app, token, port)
 

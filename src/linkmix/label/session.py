@@ -27,6 +27,8 @@ REVIEW_SHOWN = 10
 """Doubtful links that a status holds."""
 DOUBTFUL = 0.5
 """A link is doubtful if the model thinks that it is wrong with more than this probability."""
+REFIT_EVERY = 10
+"""Answers after which questions go by a new model, and the stop signal by what it changed. Labels follow at once."""
 ENOUGH = 0.03
 """It is time to stop if this share of the labels, or less, is unsettled at two refits in a row."""
 SILENCE = 60.0
@@ -109,12 +111,17 @@ class Session:
         self._lock = threading.Condition()
         self._closing = False
         self._trouble: str | None = None
-        self._refits = 0
+        self._refits = 0  # of the labels
+        self._models = 0  # that questions went by
         self._fitting_since: float | None = None
         self._settled = 0  # refits in a row that found nearly all labels settled
+        self._shown = self._asker  # with the labels of the last refit
+        self._answered = -REFIT_EVERY  # answers that the model of the questioner knows
         self._refit_wanted = self._follow()
         self._write_wanted = bool(self._journal.entries)
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._refit_always, self._write_always)]
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._refit_always, self._write_always)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -187,7 +194,9 @@ class Session:
         if what not in ("answer", "together", "remove", "undo"):
             raise ValueError(f"entry is {what!r}: use answer, together, remove or undo")
         if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_NAME:
-            raise ValueError(f"key is {key!r}: give a text of 1 to {_LONGEST_NAME} characters, a new one for each entry")
+            raise ValueError(
+                f"key is {key!r}: give a text of 1 to {_LONGEST_NAME} characters, a new one for each entry"
+            )
         entry: Entry = {"entry": what, "key": key}
         if what != "undo":
             entry["ids"] = self._ids(request.get("rows"), MOST_TOGETHER if what == "together" else 2)
@@ -250,7 +259,7 @@ class Session:
                 if pair is None:
                     return None
                 self._open[page] = pair
-            labels = self._asker.labels
+            labels = self.labels()
         shown = self.cards.pair(*pair)
         for end in ("a", "b"):
             shown[end]["label"] = int(labels[shown[end]["row"]])
@@ -271,7 +280,7 @@ class Session:
 
     def labels(self) -> Ints:
         """Class of each point, as far as the last refit knows."""
-        return self._asker.labels
+        return self._shown.labels
 
     @property
     def n_links(self) -> dict[str, int]:
@@ -283,7 +292,7 @@ class Session:
     def status(self) -> dict[str, Any]:
         """All that a page shows beside the question and the map, as JSON can hold it."""
         with self._lock:
-            state, asker = self._state, self._asker
+            state, asker = self._state, self._shown
             status: dict[str, Any] = {
                 "version": self.version,
                 "table": self.table,
@@ -294,13 +303,13 @@ class Session:
             }
         status["counts"] = dict(state.counts)
         status["n_links"] = self.n_links
-        status["links"] = [self._shown(statement) for statement in state.links[: -LINKS_SHOWN - 1 : -1]]
+        status["links"] = [self._as_shown(statement) for statement in state.links[: -LINKS_SHOWN - 1 : -1]]
         status["review"] = self._review(state, asker)
         status["sizes"] = np.bincount(asker.labels, minlength=self.n_classes).tolist()
         status["annotators"] = sorted({entry["annotator"] for entry in state.undoable if entry["annotator"]})
         return status
 
-    def _shown(self, statement: Statement) -> dict[str, Any]:
+    def _as_shown(self, statement: Statement) -> dict[str, Any]:
         return {
             "rows": [self._row_of[statement.a], self._row_of[statement.b]],
             "ids": [statement.a, statement.b],
@@ -317,23 +326,23 @@ class Session:
             statement = by_pair[pair_of(ids[0], ids[-1])]
             through = ", ".join(ids[1:-1][:5])
             reason = f"others hold these two together, through {through}" if through else "it is said to be both"
-            found[statement.pair] = self._shown(statement) | {"reason": reason}
+            found[statement.pair] = self._as_shown(statement) | {"reason": reason}
         for a, b, _, wrong in asker.review[:REVIEW_SHOWN].tolist():
             pair = pair_of(str(self.points.ids[a]), str(self.points.ids[b]))
             if wrong > DOUBTFUL and pair in by_pair and pair not in found:
-                found[pair] = self._shown(by_pair[pair]) | {"reason": f"wrong with probability {wrong:.2f}"}
+                found[pair] = self._as_shown(by_pair[pair]) | {"reason": f"wrong with probability {wrong:.2f}"}
         return list(found.values())[:REVIEW_SHOWN]
 
     def _stop(self) -> dict[str, Any]:
         signal = self._asker.stop_signal
         share = f"about {100 * signal:.0f} %" if signal >= 0.01 else "less than 1 %"
-        if self._refits < 2:
-            sentence = "Too early to say whether you can stop."
+        if self._models < 2:
+            sentence = f"It is too early to say when to stop: answer {2 * REFIT_EVERY} questions first."
         elif self._settled >= 2:
             sentence = f"You can stop: {share} of the labels may still change."
         else:
             sentence = f"Go on: {share} of the labels may still change."
-        return {"signal": round(signal, 4), "enough": self._refits >= 2 and self._settled >= 2, "sentence": sentence}
+        return {"signal": round(signal, 4), "enough": self._settled >= 2, "sentence": sentence}
 
     # What goes on behind
 
@@ -363,6 +372,7 @@ class Session:
                 self._refit_wanted = False
                 self._fitting_since = time.monotonic()
                 asker = copy.copy(self._asker)  # its state is frozen, so that this one can be fitted aside
+                answered = len(self._state.statements)
                 self._changed()
             trouble = None
             try:
@@ -373,11 +383,19 @@ class Session:
                 self._fitting_since = None
                 self._trouble = trouble
                 if trouble is None:
-                    self._asker = asker
-                    self._follow()
+                    self._shown = asker
                     self._refits += 1
-                    self._settled = self._settled + 1 if asker.stop_signal <= ENOUGH else 0
+                    if abs(answered - self._answered) >= REFIT_EVERY:
+                        self._adopt(asker, answered)
                 self._changed()
+
+    def _adopt(self, asker: Questioner, answered: int) -> None:
+        """Let questions go by a new model."""
+        self._answered = answered
+        self._models += 1
+        self._settled = self._settled + 1 if asker.stop_signal <= ENOUGH else 0
+        self._asker = copy.copy(asker)
+        self._follow()
 
     def _write_always(self) -> None:
         while True:

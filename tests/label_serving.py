@@ -112,5 +112,3 @@ class Serving:
         """The journal, as the next start would see it."""
         lines = self.journal.read_bytes().split(b"\n")
         return [json.loads(line) for line in lines[:-1]]
-
-

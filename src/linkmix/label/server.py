@@ -5,8 +5,8 @@ import json
 import secrets
 import socket
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -186,7 +186,13 @@ def make_app(session: Session, title: str, *, token: str | None, port: int) -> A
     def page(request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
+    @asynccontextmanager
+    async def closing(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(session.close)  # before the signal that ends the server ends the process
+
     app = Starlette(
+        lifespan=closing,
         routes=[
             Route("/", page),
             Route("/plotly.js", plotly),
@@ -334,7 +340,7 @@ def serve(
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = make_app(session, title, token=token, port=listener.getsockname()[1])
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=1
+        app, log_config=None, access_log=False, lifespan="on", server_header=False, timeout_graceful_shutdown=1
     )
     try:
         ready()  # the socket listens: who comes early waits a moment

@@ -23,7 +23,10 @@ def write_points(path: Path, n_each: int = 20, extra: dict[str, list[str]] | Non
     X = np.concatenate([np.random.default_rng(0).normal(size=(n_each, 2)) + 6 * k for k in range(3)]).round(3)
     columns = {"id": [f"p{i}" for i in range(len(X))], "x": X[:, 0].tolist(), "y": X[:, 1].tolist(), **(extra or {})}
     lines = [",".join(columns)]
-    lines += [",".join('"' + str(value).replace('"', '""') + '"' for value in row) for row in zip(*columns.values())]
+    lines += [
+        ",".join('"' + str(value).replace('"', '""') + '"' for value in row)
+        for row in zip(*columns.values(), strict=True)
+    ]
     path.write_text("\n".join(lines) + "\n")
     return path
 

@@ -6,8 +6,8 @@ import time
 from http.client import HTTPException
 
 import pytest
-from label_serving import Serving, write_points
 
+from label_serving import Serving, write_points
 from linkmix.errors import BadFile
 from linkmix.label import server
 from linkmix.label.answers import fold
@@ -236,7 +236,7 @@ def test_two_servers_on_one_journal_are_refused(tmp_path):
 
 
 def test_50_kills_at_random_moments_lose_no_answer_and_double_none(tmp_path):
-    """A client answers all the time, and repeats what was not acknowledged, while the server is killed and restarted."""
+    """A client answers, and repeats what was not acknowledged, while the server is killed and started again."""
     serving = Serving(write_points(tmp_path / "points.csv"))
     serving.links.write_text("a,b,kind\np0,p59,cannot\n")
     chance = random.Random(0)
@@ -305,3 +305,49 @@ def test_50_kills_at_random_moments_lose_no_answer_and_double_none(tmp_path):
         == sum(one["entry"] == "answer" for one in entries) - len([one for one in entries if one["entry"] == "undo"])
     )
     assert undone <= {one["of"] for one in entries if one["entry"] == "undo"}
+
+
+# The command
+
+
+def command(*arguments):
+    from click.testing import CliRunner
+
+    from linkmix.cli import main
+
+    return CliRunner().invoke(main, ["label", *map(str, arguments)])
+
+
+def test_the_command_says_what_is_wrong(tmp_path):
+    points = write_points(tmp_path / "points.csv")
+    with server.listen("127.0.0.1", 0) as listener:
+        result = command(points, "--classes", 3, "--port", listener.getsockname()[1])
+    assert result.exit_code == 2
+    assert "Address already in use: choose another --port, or 0 for any that is free" in result.output
+    assert command(points).exit_code == 2  # no number of classes
+    result = command(points, "--classes", 61, "--port", 0)
+    assert result.exit_code == 2
+    assert "60 points can not make 61 classes" in result.output
+    (tmp_path / "points-links.csv").write_text("a,b,kind\np0,nobody,must\n")
+    result = command(points, "--classes", 3, "--port", 0)
+    assert result.exit_code == 2
+    assert "'nobody' is not among the ids of the points" in result.output
+    result = command(points, "--classes", 3, "--port", 0, "--id", "name")
+    assert result.exit_code == 2
+    assert "there is no column 'name'" in result.output
+
+
+def test_a_file_of_links_that_can_not_be_written_is_said_and_loses_nothing(tmp_path):
+    points = write_points(tmp_path / "points.csv")
+    with Session(read_points(points), 3, tmp_path / "links.csv", tmp_path) as session:
+        (tmp_path / "links.csv").mkdir()
+        session.write({"entry": "answer", "key": "k", "rows": [0, 1], "said": "same"})
+        end = time.monotonic() + 10
+        while not session.status()["trouble"]:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert "links.csv could not be written" in session.status()["trouble"]
+        (tmp_path / "links.csv").rmdir()
+    with Session(read_points(points), 3, tmp_path / "links.csv", tmp_path) as session:
+        assert session.n_links == {"same": 1, "different": 0}
+    assert "p0,p1,must" in (tmp_path / "links.csv").read_text()

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from label_serving import write_points
 
+from label_serving import write_points
 from linkmix.errors import BadFile
 from linkmix.label.answers import fold
 from linkmix.label.cards import Cards

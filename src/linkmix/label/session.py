@@ -110,7 +110,7 @@ class Session:
         self._heard: dict[str, float] = {}
         self._lock = threading.Condition()
         self._closing = False
-        self._trouble: str | None = None
+        self._trouble: dict[str, str] = {}
         self._refits = 0  # of the labels
         self._models = 0  # that questions went by
         self._fitting_since: float | None = None
@@ -298,7 +298,7 @@ class Session:
                 "table": self.table,
                 "refits": self._refits,
                 "fitting": self._fitting_since is not None,
-                "trouble": self._trouble,
+                "trouble": " ".join(self._trouble.values()) or None,
                 "stop": self._stop(),
             }
         status["counts"] = dict(state.counts)
@@ -350,6 +350,14 @@ class Session:
         self.version += 1
         self._lock.notify_all()
 
+    def _set_trouble(self, what: str, trouble: str | None) -> None:
+        with self._lock:
+            if self._trouble.get(what) != trouble:
+                self._trouble.pop(what, None)
+                if trouble is not None:
+                    self._trouble[what] = trouble
+                self._changed()
+
     def _follow(self) -> bool:
         """Bring the questioner to what the journal says; whether that changed anything."""
         wanted = [(self._row_of[s.a], self._row_of[s.b], s.said) for s in self._state.statements]
@@ -377,11 +385,11 @@ class Session:
             trouble = None
             try:
                 asker.refit()
-            except ValueError as error:  # links that no model can meet
-                trouble = f"The model could not be refitted: {error}"
+            except Exception as error:  # the old model stays, and answers go on
+                trouble = f"The model could not be refitted: {error}."
             with self._lock:
                 self._fitting_since = None
-                self._trouble = trouble
+                self._set_trouble("model", trouble)
                 if trouble is None:
                     self._shown = asker
                     self._refits += 1
@@ -405,17 +413,15 @@ class Session:
                 last, wanted, state = self._closing, self._write_wanted, self._state
                 self._write_wanted = False
             if wanted:
-                try:
-                    self._write_links(state)
-                except OSError as error:  # the journal has all, so this can wait
-                    with self._lock:
-                        self._trouble = f"{self.links_path} could not be written: {error.strerror}"
-                        self._changed()
+                self._set_trouble("file", self._write_links(state))
             if last:
                 return
 
-    def _write_links(self, state: State) -> None:
-        """Write the file of links aside; it is known to be ours before it takes the place of the old one."""
+    def _write_links(self, state: State) -> str | None:
+        """Write the file of links aside; it is known to be ours before it takes the place of the old one.
+
+        Gives what went wrong, if anything did. The journal has all, so that this can be mended later.
+        """
         aside = self.links_path.with_name(f".{self.links_path.stem}.next{self.links_path.suffix}")
         try:
             write_links(aside, self._as_links(state), self.points.ids)
@@ -425,6 +431,9 @@ class Session:
                     self._journal.append({"entry": "wrote", "digest": digest})
                     self._state = fold(self._journal.entries)
             aside.replace(self.links_path)
+            return None
+        except OSError as error:
+            return f"{self.links_path} could not be written: {error.strerror}."
         finally:
             aside.unlink(missing_ok=True)
 

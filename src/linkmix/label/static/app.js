@@ -551,7 +551,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 // The beginning: the question first, then the map, which needs a large script
 
 start = await (await ask("/api/start")).json();
-document.title = `${start.title} – linkmix`;
+document.title = `${start.title} | linkmix`;
 find("title").textContent = start.title;
 find("links-file").textContent = start.links;
 find("hint").textContent = `Across: ${start.axes[0]}; up: ${start.axes[1]}. Solid lines are must-links, dashed ones cannot-links. Click two points to link them, a link to remove it; lasso points that all belong together.`;

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -347,3 +348,17 @@ def test_it_can_be_used_without_mouse_and_screen(browser, serving):
         after(page, lambda: page.keyboard.press("Enter"))
         assert said_in(serving) == [("answer", "different")]
         message(page, "Saved: different.")
+
+
+def test_the_example_of_the_docs_shows_its_pictures(browser, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[1] / "docs" / "labelling.md"
+    [script] = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    exec(script, {})
+    with Serving(tmp_path / "digits" / "digits.csv") as serving, page_of(browser, serving.url) as page:
+        for end in ("a", "b"):
+            row = rows_of(page).split()["ab".index(end)]
+            picture = page.get_by_role("img", name=f"Picture of d{int(row):03}")
+            picture.wait_for()
+            assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 128
+        assert page.locator("#pair tbody tr").count() == 8  # the picture is no field

@@ -45,6 +45,8 @@ def main() -> None:
       linkmix demo                 what 20 links change on real data
       linkmix fit points.csv --links links.csv --classes 3
                                    labels, a model and a report from your own table
+      linkmix label points.csv --classes 3
+                                   a page that asks which points belong together
       linkmix reproduce toy        an experiment of the paper
       linkmix fit --help           the options of one command
     """  # noqa: D301  (click wants the backspace itself)

@@ -274,15 +274,21 @@ def test_50_kills_at_random_moments_lose_no_answer_and_double_none(tmp_path):
     thread = threading.Thread(target=client)
     thread.start()
     try:
-        for _ in range(N_KILLS):
+        for number in range(N_KILLS):
             serving.start(wait=False)
-            time.sleep(chance.uniform(0.0, 0.7))
+            before, end = len(acknowledged), time.monotonic() + 60
+            if number % 2:  # in the middle of answers, however slow the machine is
+                while len(acknowledged) == before:
+                    assert time.monotonic() < end, "the server takes no answers"
+                    time.sleep(0.001)
+                time.sleep(chance.uniform(0.0, 0.1))
+            else:  # at any time, also while it starts
+                time.sleep(chance.uniform(0.0, 0.7))
             serving.kill()
             entries = serving.entries() if serving.journal.exists() else []
             written = [one["key"] for one in entries if "key" in one]
             assert len(written) == len(set(written))
         serving.start()
-        time.sleep(0.3)
         serving.stop()
     finally:
         done.set()
@@ -295,7 +301,7 @@ def test_50_kills_at_random_moments_lose_no_answer_and_double_none(tmp_path):
     assert set(acknowledged) <= set(keys), "an answer is lost"
     assert len(keys) <= tried
     assert keys == sorted(keys, key=int)
-    assert len(acknowledged) > 2 * N_KILLS, "there were kills in the middle of answers"
+    assert len(acknowledged) >= N_KILLS // 2
     links = read_links(serving.links, read_points(serving.points).ids)
     state = fold(entries)
     assert links.cannot.tolist() == [[0, 59]]

@@ -334,7 +334,7 @@ class Session:
         return list(found.values())[:REVIEW_SHOWN]
 
     def _stop(self) -> dict[str, Any]:
-        signal = self._asker.stop_signal
+        signal = self._asker.stop_signal if self._models >= 2 else 1.0
         share = f"about {100 * signal:.0f} %" if signal >= 0.01 else "less than 1 %"
         if self._models < 2:
             sentence = f"It is too early to say when to stop: answer {2 * REFIT_EVERY} questions first."

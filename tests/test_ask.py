@@ -91,7 +91,7 @@ def test_other_keys_are_refused(folder):
 
 
 def test_a_long_conversation_refits_and_asks_nothing_twice(folder):
-    truth = {name: label for name, label in zip(IDS, SPECIES, strict=True)}
+    truth = dict(zip(IDS, SPECIES, strict=True))
     asked = []
     for _ in range(3):
         result = ask(typed="q\n")

@@ -1,8 +1,8 @@
 """Our strategy: ask about what is large, far from any answer and doubtful, and find its class in few questions.
 
 Rows of one class form neighbourhoods. Without a question, each class of the first model has a tentative one. A new row
-is chosen from the cell with the most mass that is far from any answer and doubtful; its neighbourhood is found by asking
-about the likeliest one first, and if there is none it founds one.
+is chosen from the cell with the most mass that is far from any answer and doubtful; its neighbourhood is found by
+asking about the likeliest one first, and if there is none it founds one.
 """
 
 from collections.abc import Iterable

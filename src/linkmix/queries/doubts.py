@@ -6,7 +6,7 @@ from linkmix.queries.state import Answer, Said, State
 
 MOST_TIMES = 3
 """A pair is asked about so often at most."""
-AGAIN = 0.5
+AGAIN = 0.25
 """An answer that the model finds less probable than this is asked for again."""
 
 

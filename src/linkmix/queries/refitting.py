@@ -75,7 +75,7 @@ def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Ref
 
 
 def refit(state: State, before: Refit, spread: Floats) -> Refit:
-    """Fit to all answers: from where the last fit ended, from what the answers say alone, and from the first guesses."""
+    """Fit to all answers: from where the last fit ended, from the answers alone, and from the first guesses."""
     ground = state.ground
     state, _ = settled(state)
     links = usable_links(state)

@@ -4,10 +4,10 @@
     python -m benchmarks.questions --strategies cover,random --data iris,wine --seeds 2
 
 Every strategy asks 160 questions; a share of the answers is wrong. All of them use the same model, which is fitted
-again after each 10 answers, and after each 20 from the 40th on. Runs are kept in a journal as they end; a command that was
-stopped goes on where it was. The page has the mean adjusted Rand index and purity of `predict` against the number of
-questions, what a supervised Gaussian reaches, how many questions it takes to reach 90 % of that, and how well the stop
-signal tells how much labels will change.
+again after each 10 answers, and after each 20 from the 40th on. Runs are kept in a journal as they end; a command that
+was stopped goes on where it was. The page has the mean adjusted Rand index and purity of `predict` against the number
+of questions, what a supervised Gaussian reaches, how many questions it takes to reach 90 % of that, and how well the
+stop signal tells how much labels will change.
 """
 
 import argparse

@@ -14,7 +14,8 @@ from linkmix.queries.doubts import settled
 from linkmix.queries.state import Ground, Known, State
 
 IRIS, SPECIES = load_iris(return_X_y=True)
-BLOBS = np.concatenate([np.random.default_rng(k).normal(size=(30, 2)) + [8 * (k % 2), 8 * (k // 2)] for k in range(4)])
+CENTRES = np.array([[0, 0], [8, 0], [0, 8], [8, 8]])
+BLOBS = np.random.default_rng(0).normal(size=(120, 2)) + np.repeat(CENTRES, 30, axis=0)
 TRUTH = np.repeat([0, 1, 1, 0], 30)  # each class is two blobs, so that only answers can tell
 
 

@@ -147,7 +147,7 @@ def read_key() -> str:
 def show_pair(table: "Points", a: int, b: int, number: int) -> None:
     """Print two rows side by side, with a mark where they differ."""
     rows = [("id", str(table.ids[a]), str(table.ids[b]))]
-    rows += [(name, *(f"{table.X[row, j]:g}" for row in (a, b))) for j, name in enumerate(table.columns)]
+    rows += [(name, f"{table.X[a, j]:g}", f"{table.X[b, j]:g}") for j, name in enumerate(table.columns)]
     rows += [(name, str(values[a]), str(values[b])) for name, values in table.texts.items()]
     cells = [[_short(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(3)]

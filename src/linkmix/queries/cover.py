@@ -35,6 +35,7 @@ class Neighbourhoods:
 
     def __init__(self, state: State) -> None:
         self.Z = state.ground.Z
+        self.n_classes = state.ground.n_classes
         self.of: dict[int, int] = {}
         self.members: dict[int, list[int]] = {}
         self.apart: dict[int, set[int]] = {}
@@ -44,6 +45,12 @@ class Neighbourhoods:
             self._found(row)
         for answer in state.answers:
             self._take(answer)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every class has been seen: as many neighbourhoods as classes, and all of them differ."""
+        n = len(self.members)
+        return n == self.n_classes and all(len(self.apart[g]) == n - 1 for g in self.members)
 
     def distances(self, row: int) -> dict[int, float]:
         """Squared distance of a row to the nearest member of each neighbourhood."""
@@ -74,8 +81,11 @@ class Neighbourhoods:
             self._settle(a, self.of[b])
             return
         self.open[a].different.append(b)
-        excluded = self.excluded(a)
-        if sum(weight for g, weight in self.open[a].prior.items() if g not in excluded) < NEW:
+        left = self.members.keys() - self.excluded(a)
+        if self.complete:
+            if len(left) == 1:  # it follows, and need not be asked
+                self._settle(a, next(iter(left)))
+        elif sum(weight for g, weight in self.open[a].prior.items() if g in left) < NEW:
             self._settle(a, a)
 
     def _prior(self, row: int) -> dict[int, float]:
@@ -167,7 +177,8 @@ def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
     Z = state.ground.Z
     answered = np.array([*known.of, *known.open], dtype=np.int64)
     far = squared_distances(Z[left], Z[answered]).min(axis=1) if len(answered) else np.ones(len(left))
-    score: Floats = np.bincount(cell[place], weights=far * (DOUBT + state.entropy(left)), minlength=len(centres))
+    weights = far * (DOUBT + state.entropy(left))
+    score: Floats = np.bincount(cell[place], weights=weights, minlength=len(centres)).astype(np.float64)
     score[np.bincount(cell[place], minlength=len(centres)) == 0] = -1.0
     best = int(np.argmax(score))
     rows = left[cell[place] == best]

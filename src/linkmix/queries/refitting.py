@@ -154,7 +154,7 @@ def as_mixture(fit: Refit, X: Floats, center: Floats, scale: Floats) -> LinkMixt
 
 def linked_labels(fit: Refit) -> Ints:
     """Class of each row; rows that answers hold together get the class that is most probable for all of them."""
-    labels = fit.probabilities.argmax(axis=1)
+    labels: Ints = fit.probabilities.argmax(axis=1)
     points = fit.links.points
     if len(points):
         must = Links(fit.links.must).restrict(points)

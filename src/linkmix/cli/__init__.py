@@ -10,6 +10,7 @@ try:
 except ModuleNotFoundError:
     sys.exit("The linkmix command needs click: pip install 'linkmix[app]'")
 
+from linkmix.cli.asking import ask
 from linkmix.cli.choosing import choose, compare
 from linkmix.cli.failures import bad_input, extras_needed
 from linkmix.cli.fitting import fit, predict
@@ -246,5 +247,5 @@ def print_draws(shown: "Demo", results: "list[Result]", seed: int) -> None:
 
 
 # Modules of commands import only click when they are loaded, so that --help is quick.
-for command in (fit, predict, check_links, compare, choose, explain, label):
+for command in (fit, predict, check_links, ask, label, compare, choose, explain):
     main.add_command(command)

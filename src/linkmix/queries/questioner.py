@@ -14,7 +14,8 @@ from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.queries import rivals
 from linkmix.queries.cover import cover
-from linkmix.queries.refitting import Refit, as_mixture, first_fit, refit
+from linkmix.queries.doubts import settled
+from linkmix.queries.refitting import Refit, as_mixture, doubtful_links, first_fit, linked_labels, refit
 from linkmix.queries.state import SAID, Answer, Ground, Said, State, as_links
 from linkmix.starts import without_gaps
 
@@ -35,6 +36,10 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 """All strategies by name; "cover" is ours."""
 
 
+SETTLED = 0.03
+"""Below this value of the stop signal, more answers hardly change the labels."""
+
+
 class Questioner:
     """Asks which pairs of points belong together, and learns from the answers.
 
@@ -48,6 +53,8 @@ class Questioner:
         Name of one of `STRATEGIES`.
     links : Links, optional
         What is known already.
+    labels : array-like of shape (n_samples,), optional
+        Class numbers to begin with, such as those of an earlier fit: one more start for the first model.
     wrong : float, default=0.0
         Share of the answers that is expected to be wrong, below 0.5.
     max_candidates : int, default=2000
@@ -95,6 +102,7 @@ class Questioner:
         *,
         strategy: str = "cover",
         links: Links | None = None,
+        labels: ArrayLike | None = None,
         wrong: float = 0.0,
         max_candidates: int = 2000,
         random_state: int = 0,
@@ -125,7 +133,8 @@ class Questioner:
             int(random_state),
         )
         self._strategy = STRATEGIES[strategy]
-        self._fit = first_fit(ground.Z, self._scale, ground.candidates, int(n_classes), int(random_state))
+        begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
+        self._fit = first_fit(ground, self._scale, begin)
         self._given = len(given.must) + len(given.cannot)
         answers = [Answer(int(a), int(b), "same") for a, b in given.must]
         answers += [Answer(int(a), int(b), "different") for a, b in given.cannot]
@@ -151,7 +160,8 @@ class Questioner:
         check_number("q", q, Integral, 1)
         state, pairs = self._state, []
         for _ in range(q):
-            pair = self._strategy(state)
+            believed, again = settled(state)
+            pair = again or self._strategy(believed)
             if pair is None:
                 break
             pairs.append(pair)
@@ -227,15 +237,35 @@ class Questioner:
         """How much labels may still change, from 0 to 1."""
         return 1.0 if self._changed is None else (self._changed + self._fit.disagreement) / 2
 
+    @property
+    def stop_meaning(self) -> str:
+        """The stop signal in a sentence."""
+        if self._changed is None:
+            return "too early to say whether more answers change the labels"
+        share = f"{100 * self.stop_signal:.0f} %"
+        if self.stop_signal < SETTLED:
+            return f"labels have settled: about {share} may change with more answers; a good moment to stop"
+        return f"about {share} of the labels may still change: more answers help"
+
     def _publish(self) -> None:
         fit = self._fit
         self.probabilities: Floats = fit.probabilities
         self.model: LinkMixture = as_mixture(fit, self._X, self._center, self._scale)
-        self.labels: Ints = fit.probabilities.argmax(axis=1)
-        self.labels[fit.rows] = self.model.labels_
-        table: Array = self.model.links_to_review_.copy()
-        table["a"], table["b"] = fit.rows[table["a"]], fit.rows[table["b"]]
-        self.review: Array = table
+        self.labels: Ints = linked_labels(fit)
+        self.review: Array = doubtful_links(fit, self._state.ground.Z)
+
+
+def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:
+    given = np.asarray(labels)
+    if given.shape != (n_rows,) or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels has shape {given.shape} of {given.dtype} for {n_rows} points: give a class number each"
+        )
+    if given.min() < 0 or given.max() >= n_classes:
+        raise ValueError(
+            f"labels goes from {given.min()} to {given.max()}: class numbers are from 0 to {n_classes - 1}"
+        )
+    return given.astype(np.int64)
 
 
 def _leaders(ground: Ground, probabilities: Floats) -> tuple[int, ...]:

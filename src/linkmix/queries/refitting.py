@@ -1,6 +1,5 @@
 """The mixture that explains the answers: the best of several starts and shapes, stopped early."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,21 +11,26 @@ from linkmix.arrays import Array, Floats, Ints, shares
 from linkmix.auto.labelings import first_guesses
 from linkmix.auto.pool import Candidate, Contest, densities, run
 from linkmix.auto.ranking import by_links_structure_and_agreement
-from linkmix.auto.shapes import SHAPES
 from linkmix.auto.structure import graphs
 from linkmix.couplings.graph import Graph, unwarned
+from linkmix.couplings.review import REVIEW, links_to_review
 from linkmix.densities.base import Density
 from linkmix.errors import InfeasibleLinks
 from linkmix.fitting import Knowledge, bind, few_threads, part
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.queries.cover import seeds
-from linkmix.queries.state import Known, State, as_links, squared_distances
+from linkmix.queries.doubts import settled
+from linkmix.queries.state import Ground, Known, State, squared_distances
 
 GUESSES = ("k-means", "k-means, one scale", "E2CP, sparse", "E2CP, sparse, one scale")
 """Labels that know of no answers, made once."""
 FEW, MANY = ("1", "1, heavy tails"), ("3, shared", "3, shared, heavy tails", "6", "6, heavy tails")
 """Shapes of classes: for every start, and for what the best ones agree on where they break answers."""
+BELIEVED = 0.95
+"""Confidence of a settled answer, where answers may be wrong."""
+SMALLEST = 1e-12
+"""No class of a row is less probable than this when rows that belong together vote."""
 SPREAD, SPREAD_STEPS = 0.95, 50
 """Share of a label that goes on to the neighbours, and how often it does."""
 
@@ -61,15 +65,19 @@ class Refit:
     probabilities: Floats
 
 
-def first_fit(Z: Floats, spread: Floats, rows: Ints, n_classes: int, seed: int) -> Refit:
-    """A mixture without answers."""
-    guesses = tuple(first_guesses(Z[rows], spread, Links(), n_classes, GUESSES, np.random.RandomState(seed)))
-    return _contest(Z, spread, rows, Links(), n_classes, list(guesses), guesses, seed)
+def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
+    """A mixture without answers, also from labels that there are already."""
+    Z, rows, n_classes = ground.Z, ground.candidates, ground.n_classes
+    guesses = tuple(first_guesses(Z[rows], spread, Links(), n_classes, GUESSES, np.random.RandomState(ground.seed)))
+    if labels is not None:
+        guesses = (("given", labels[rows]), *guesses)
+    return _contest(Z, spread, rows, Links(), n_classes, list(guesses), guesses, ground.seed)
 
 
 def refit(state: State, before: Refit, spread: Floats) -> Refit:
-    """Fit to all answers: from where the last fit ended, from what the answers say alone, and from the first guesses."""
+    """Fit to all answers: from where the last fit ended, from the answers alone, and from the first guesses."""
     ground = state.ground
+    state, _ = settled(state)
     links = usable_links(state)
     rows = np.union1d(before.rows, links.points)
     guesses = before.guesses
@@ -82,10 +90,9 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
 
 
 def usable_links(state: State) -> Links:
-    """Answers as links: certain ones free of contradictions, or all of them, each as sure as answers are."""
-    if state.ground.wrong:
-        return as_links(state.answers).at_most(1 - state.ground.wrong)
-    return Known(state.answers).links()
+    """Answers as links, without those that contradict earlier ones."""
+    links = Known(state.answers).links()
+    return links.at_most(BELIEVED) if state.ground.wrong else links
 
 
 def by_answers(state: State, rows: Ints, spread: Floats) -> Iterator[tuple[str, Ints]]:
@@ -116,7 +123,7 @@ def probabilities(density: Density[Any, Any], parameters: em.Parameters, Z: Floa
 
 
 def as_mixture(fit: Refit, X: Floats, center: Floats, scale: Floats) -> LinkMixture:
-    """The refit as an estimator for the points as they came, with labels that honour the links."""
+    """The refit as an estimator for the points as they came. The links have had their say already."""
     parameters = fit.parameters
     shared = parameters.shared_clusters
     n_classes, n_clusters = parameters.cluster_weights.shape
@@ -137,15 +144,37 @@ def as_mixture(fit: Refit, X: Floats, center: Floats, scale: Floats) -> LinkMixt
         clusters_per_class=per_class,
         shared_clusters=shared,
         density="student" if "scales" in start else "gaussian",
-        coupling="graph",
+        coupling="none",
         init=start,
         max_iter=0,
-        tol=0.0,
         random_state=0,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # many links are inferred approximately
-        return mixture.fit(X[fit.rows], links=fit.links.restrict(fit.rows))
+    return mixture.fit(X[fit.rows])
+
+
+def linked_labels(fit: Refit) -> Ints:
+    """Class of each row; rows that answers hold together get the class that is most probable for all of them."""
+    labels: Ints = fit.probabilities.argmax(axis=1)
+    points = fit.links.points
+    if len(points):
+        must = Links(fit.links.must).restrict(points)
+        group = must.chunklets(len(points))
+        log_p = np.log(np.maximum(fit.probabilities[points], SMALLEST))
+        total = np.stack([np.bincount(group, weights=column) for column in log_p.T], axis=1)
+        labels[points] = total.argmax(axis=1)[group]
+    return labels
+
+
+def doubtful_links(fit: Refit, Z: Floats) -> Array:
+    """Links with the probability that they are wrong, the most doubtful first."""
+    points = fit.links.points
+    if not len(points):
+        return np.empty(0, dtype=REVIEW)
+    weights = fit.parameters.class_weights
+    log_density = em.class_log_joint(fit.density, fit.parameters, Z[points]) - np.log(weights)
+    table = links_to_review(fit.links.restrict(points), log_density, weights)
+    table["a"], table["b"] = points[table["a"]], points[table["b"]]
+    return table
 
 
 def _contest(
@@ -161,30 +190,10 @@ def _contest(
 ) -> Refit:
     """The best of all starts and shapes."""
     links = all_links.restrict(rows)
-    given = Knowledge(Z[rows], links)
-
-    def models(of: Links) -> dict[str, em.Model]:
-        return {
-            name: bind(density, Graph(quick=True), of, n_classes, 1.0)
-            for name, density in densities(Z.shape[1], missing=False).items()
-        }
-
-    with few_threads(*given.X.shape), unwarned():
-        try:
-            bound = models(links)
-        except InfeasibleLinks:  # wrong answers: none of them is certain then
-            given = Knowledge(given.X, links.at_most(0.95))
-            bound = models(given.links)
-        ground = Contest(given, bound, graphs(given.X, spread), part(given), n_classes)
-        found = run(
-            ground,
-            starts_from,
-            FEW,
-            MANY,
-            by_links_structure_and_agreement,
-            seed,
-            lambda results, total: results,
-        )
+    try:
+        ground, found = _ranked(Knowledge(Z[rows], links), spread, n_classes, starts_from, seed)
+    except InfeasibleLinks:  # some answers are wrong: none of them is certain then
+        ground, found = _ranked(Knowledge(Z[rows], links.at_most(BELIEVED)), spread, n_classes, starts_from, seed)
     best = found[0]
     density = ground.model(best.shape).density
     parameters = best.parameters
@@ -202,6 +211,20 @@ def _contest(
     )
 
 
+def _ranked(
+    given: Knowledge, spread: Floats, n_classes: int, starts_from: list[tuple[str, Ints]], seed: int
+) -> tuple[Contest, list[Candidate]]:
+    """All candidates, the best first."""
+    with few_threads(*given.X.shape), unwarned():
+        models = {
+            name: bind(density, Graph(quick=True), given.links, n_classes, 1.0)
+            for name, density in densities(given.X.shape[1], missing=False).items()
+        }
+        ground = Contest(given, models, graphs(given.X, spread), part(given), n_classes)
+        rule = by_links_structure_and_agreement
+        return ground, run(ground, starts_from, FEW, MANY, rule, seed, lambda results, total: results)
+
+
 def _disagreement(found: list[Candidate], n_classes: int) -> float:
     """Share of the rows that the best candidate and the best one from another start label differently."""
     best = found[0]
@@ -210,6 +233,3 @@ def _disagreement(found: list[Candidate], n_classes: int) -> float:
         return 0.0
     place = starts.match_labels(other.evidence.labels, best.evidence.labels, n_classes)
     return float((place[other.evidence.labels] != best.evidence.labels).mean())
-
-
-

@@ -4,7 +4,7 @@ Explore-consolidate (Basu, Banerjee and Mooney 2004), min-max (Mallapragada, Jin
 Fern 2014), and one in the manner of COBRAS (Van Craenendonck, Dumancic, Van Wolputte and Blockeel 2018).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +14,8 @@ from linkmix.arrays import Floats, Ints
 from linkmix.queries.state import Ground, Known, State, squared_distances
 
 Pair = tuple[int, int]
+Choose = Callable[[list[list[int]], Ints], Ints]
+"""From neighbourhoods and rows that are in none of them to the row, as an array of one, to ask about."""
 PAIRS = 5000
 """Random pairs that are looked at."""
 
@@ -95,7 +97,7 @@ def cobras(state: State) -> Pair | None:
         while True:
             groups: list[list[int]] = []  # numbers of the parts of each class, so far
             middles = [_middle(state.ground, part) for part in parts]
-            for i in _by_distance(state, middles):
+            for i in range(len(parts)):
                 order = sorted(groups, key=lambda group: _least(state, middles, i, group))
                 home = next((group for group in order if oracle.same(middles[i], middles[group[0]])), None)
                 if home is None:
@@ -110,7 +112,7 @@ def cobras(state: State) -> Pair | None:
         return question.pair
 
 
-def _neighbourhoods(state: State, choose: "object", explore: bool = True) -> Pair | None:
+def _neighbourhoods(state: State, choose: "Choose", explore: bool = True) -> Pair | None:
     """The frame of strategies that give each point to the neighbourhood it belongs to, the likeliest first."""
     ground = state.ground
     known, aside = Known(state.answers), state.set_aside()
@@ -118,9 +120,8 @@ def _neighbourhoods(state: State, choose: "object", explore: bool = True) -> Pai
     placed = {row for members in known.members.values() if len(members) > 1 for row in members}
     groups = _cores(known, ground.n_classes, state)
     placed.update(row for group in groups for row in group)
-    settled = set(placed)
-    left = np.array([row for row in candidates.tolist() if row not in settled], dtype=np.int64)
-    focus = [a for a, _, said in state.answers[-1:] if a not in placed]  # goes on until it is placed
+    left = np.array([row for row in candidates.tolist() if row not in placed], dtype=np.int64)
+    focus = [answer.a for answer in state.answers[-1:] if answer.a not in placed]  # goes on until it is placed
     for _ in range(len(left) + 1):
         if focus:
             rows: Ints = np.array(focus, dtype=np.int64)
@@ -133,7 +134,7 @@ def _neighbourhoods(state: State, choose: "object", explore: bool = True) -> Pai
             distance = squared_distances(ground.Z[left], ground.Z[np.concatenate(groups).astype(int)]).min(axis=1)
             rows = left[[int(np.argmax(distance))]]
         else:
-            rows = choose(groups, left)  # type: ignore[operator]
+            rows = choose(groups, left)
         x = int(rows[0])
         for g in np.argsort(-_belongs(state, groups, rows)[0], kind="stable"):
             member = groups[g][int(np.argmin(squared_distances(ground.Z[rows], ground.Z[groups[g]])[0]))]
@@ -146,7 +147,7 @@ def _neighbourhoods(state: State, choose: "object", explore: bool = True) -> Pai
 
 
 def _cores(known: Known, n_classes: int, state: State) -> list[list[int]]:
-    """Neighbourhoods: groups known to differ from each other, the largest first; alone, the first row answered about."""
+    """Neighbourhoods: groups of rows that are known to differ from each other, the largest first."""
     last = {state.answers[-1].a} if state.answers else set()
     chosen: list[int] = []
     order = sorted(known.members, key=lambda g: (-len(known.members[g]), -len(known.apart[g])))
@@ -191,16 +192,9 @@ def _middle(ground: Ground, part: tuple[int, ...]) -> int:
     return part[int(np.argmin(((Z - Z.mean(axis=0)) ** 2).sum(axis=1)))]
 
 
-def _by_distance(state: State, middles: list[int]) -> list[int]:
-    return list(range(len(middles)))
-
-
 def _least(state: State, middles: list[int], i: int, group: list[int]) -> float:
     Z = state.ground.Z
     return float(((Z[[middles[j] for j in group]] - Z[middles[i]]) ** 2).sum(axis=1).min())
-
-
-_HALVES: dict[tuple[int, tuple[int, ...]], list[tuple[int, ...]]] = {}
 
 
 def _halves(ground: Ground, part: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -17,6 +17,7 @@ from linkmix.label.cards import Cards
 from linkmix.label.journal import Entry, Journal
 from linkmix.links import Links
 from linkmix.queries import Questioner
+from linkmix.queries.questioner import SETTLED
 from linkmix.tables import Points, read_statements, to_links, write_links
 
 MOST_TOGETHER = 2000
@@ -29,8 +30,6 @@ DOUBTFUL = 0.5
 """A link is doubtful if the model thinks that it is wrong with more than this probability."""
 REFIT_EVERY = 10
 """Answers after which questions go by a new model, and the stop signal by what it changed. Labels follow at once."""
-ENOUGH = 0.03
-"""It is time to stop if this share of the labels, or less, is unsettled at two refits in a row."""
 SILENCE = 60.0
 """Seconds after which the question of a page that is heard of no more may be put to another one."""
 WRITE_AFTER = 0.3
@@ -401,7 +400,7 @@ class Session:
         """Let questions go by a new model."""
         self._answered = answered
         self._models += 1
-        self._settled = self._settled + 1 if asker.stop_signal <= ENOUGH else 0
+        self._settled = self._settled + 1 if asker.stop_signal < SETTLED else 0
         self._asker = copy.copy(asker)
         self._follow()
 

@@ -11,10 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 
 from benchmarks.speed import Ours, fastest, identity, problem
 from linkmix import LinkMixture, em, native
@@ -72,8 +75,20 @@ class Linked:
         em.maximise(self.model, expectation, self.parameters)
 
 
+class Cost(NamedTuple):
+    """Seconds of an iteration, and of what."""
+
+    series: str
+    n: int
+    d: int
+    k: int
+    n_links: int
+    seconds: float
+
+
 def growth(options):
     """Cost of an iteration against n, d, M and links, one thread."""
+    costs = []
     most = 1_000_000 if options.quick else 10_000_000
     sizes = [n for n in (10_000, 100_000, 1_000_000, 10_000_000) if n <= most]
     counts = [0, 1_000, 10_000, 100_000] + ([] if options.quick else [1_000_000])
@@ -100,6 +115,67 @@ def growth(options):
                 ratio = "" if before is None else f"{seconds / before[1] / (size / before[0]):9.2f}"
                 print(f"{size:32}{1e3 * seconds:10.2f}{1e9 * each:26.1f}{ratio}", flush=True)
                 before = (size, seconds) if size else None
+                costs.append(Cost(name.split()[0], n, d, k, n_links, seconds))
+    model = cost_model(costs)
+    print(f"\n{model.says()}")
+    if options.plot:
+        plot(costs, model, options.plot)
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Seconds of an iteration: so many for each row, for each row and component, and so on, and for each link."""
+
+    weights: np.ndarray
+    error: float  # largest relative error on what was measured
+
+    @staticmethod
+    def terms(n, d, k, n_links):
+        return np.array([1.0, n, n * k, n * k * d, n * k * d**2, n_links * k])
+
+    def seconds(self, n, d, k, n_links=0):
+        return float(self.terms(n, d, k, n_links) @ self.weights)
+
+    def says(self):
+        fixed, row, component, column, square, link = 1e9 * self.weights
+        # 1e9 rows on 100 workers of one thread; Dask takes about a millisecond for each task, two for each partition.
+        n_workers, per_worker = 100, 4
+        there = self.seconds(1e9 / n_workers, 10, 8)
+        scheduler = 2e-3 * n_workers * per_worker
+        return (
+            f"Cost model, one thread: {fixed / 1e3:.0f} us + n ({row:.1f} + M ({component:.2f} + {column:.3f} d + "
+            f"{square:.4f} d^2)) ns + {link:.1f} M ns for each link; largest error on the above {self.error:.0%}.\n"
+            f"1e9 x 10, M = 8, on {n_workers} workers of one thread, {per_worker} partitions each: {there:.2f} s for "
+            f"the rows of a worker and {scheduler:.2f} s for {2 * n_workers * per_worker} tasks of the scheduler, so "
+            f"{max(there, scheduler):.1f} to {there + scheduler:.1f} s an iteration; 80 GB in all, 0.8 GB on a worker."
+        )
+
+
+def cost_model(costs):
+    """Non-negative costs that fit best, errors taken relative to what was measured."""
+    A = np.array([CostModel.terms(c.n, c.d, c.k, c.n_links) / c.seconds for c in costs])
+    size = A.max(axis=0)
+    weights = nnls(A / size, np.ones(len(costs)))[0] / size
+    return CostModel(weights, float(np.abs(A @ weights - 1).max()))
+
+
+def plot(costs, model, path):
+    """Measured costs and the model, one panel for each series."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 6), layout="constrained")
+    of = {"rows": "n", "columns": "d", "classes": "k", "links": "n_links"}
+    for panel, (series, field) in zip(figure.subplots(2, 2).flat, of.items(), strict=True):
+        some = [c for c in costs if c.series == series and getattr(c, field) > 0]
+        sizes = [getattr(c, field) for c in some]
+        panel.loglog(sizes, [1e3 * c.seconds for c in some], "o", label="measured")
+        predicted = [1e3 * model.seconds(c.n, c.d, c.k, c.n_links) for c in some]
+        panel.loglog(sizes, predicted, "-", color="0.5", label="cost model")
+        panel.set(xlabel=series, ylabel="ms an iteration")
+        panel.grid(alpha=0.3)
+        panel.legend()
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
 
 
 MEMORY = """
@@ -239,6 +315,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="smaller problems")
+    parser.add_argument("--plot", metavar="PNG", help="where to put a plot of the growth")
     options = parser.parse_args()
     if unknown := set(options.parts) - PARTS.keys():
         parser.error(f"no part {', '.join(sorted(unknown))}: choose of {', '.join(PARTS)}")

@@ -1,9 +1,10 @@
 """Speed side by side in one run: ``python -m benchmarks.speed [part ...] [--quick]``.
 
-Parts: iterations (against scikit-learn), daal (against daal4py, where it is installed), small, memory, links, growth.
+Parts: iterations (against scikit-learn), daal (against daal4py, where it is installed), small, memory, links.
 Both sides take turns in one process and the fastest turn of each counts, so that ratios mean something on a machine
 that does other things as well. scikit-learn runs with one and with all BLAS threads, and the faster one counts. The
-last columns say how far results agree.
+last columns say how far results agree, whether all threads give the same digits as one, and which share of the
+multiplications and additions of a matrix product (BLAS, one thread, measured in between) the core makes in that time.
 """
 
 import argparse
@@ -13,7 +14,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -101,11 +101,25 @@ class Ours:
             self.log_likelihood = expectation.log_likelihood
 
 
+class MatrixProduct:
+    """A product of two matrices: what the processor can do."""
+
+    size = 1000
+    multiplications = size**3
+
+    def __init__(self):
+        self.factor = np.random.default_rng(0).normal(size=(self.size, self.size))
+
+    def __call__(self):
+        self.factor @ self.factor
+
+
 def iterations(options):
     """One iteration of EM against scikit-learn."""
     print("\nOne iteration, full covariance, ms. Ratios are against the faster scikit-learn.")
     print(
         "        n    d   k   sklearn 1t   sklearn   NumPy 1t   native 1t  native     NumPy   1t     all   agree   same"
+        "   of BLAS"
     )
     threads = os.cpu_count() or 1
     for n, d, k in SHAPES[: 4 if options.quick else None]:
@@ -117,7 +131,7 @@ def iterations(options):
             Ours(X, centres, threads, options.level),
         ]
         turns = 30 if n <= 10_000 else 3
-        first, second, numpy_1, one, several = fastest(turns, *theirs, *ours)
+        first, second, numpy_1, one, several, product = fastest(turns, *theirs, *ours, MatrixProduct())
         if ours[1].looped:
             looped = [Ours(X, centres, t, options.level, steps=100) for t in (1, threads)]
             one, several = (seconds / 100 for seconds in fastest(5, *looped))
@@ -133,9 +147,15 @@ def iterations(options):
         same = again[0].log_likelihood == again[1].log_likelihood
         print(
             f"{n:9}{d:5}{k:4}{1e3 * first:13.3f}{1e3 * second:10.3f}{1e3 * numpy_1:11.3f}{1e3 * one:12.3f}"
-            f"{1e3 * several:8.3f}{best / numpy_1:10.1f}{best / one:7.1f}{best / several:7.1f}{agree:9.0e}   {same}",
+            f"{1e3 * several:8.3f}{best / numpy_1:10.1f}{best / one:7.1f}{best / several:7.1f}{agree:9.0e}   {same!s:5}"
+            f"{n * multiplications(d, k) / one / (MatrixProduct.multiplications / product):9.0%}",
             flush=True,
         )
+
+
+def multiplications(d: int, k: int) -> float:
+    """Multiplications with an addition that a row needs: half a matrix for the distance, half for the moments."""
+    return k * (d * (d + 1) / 2 + d + d * (d + 1) / 2 + d)
 
 
 def daal(options):
@@ -319,25 +339,7 @@ def links(options):
     )
 
 
-def growth(options):
-    """Time for each row and each link, at growing numbers of them."""
-    rows = []
-    for n in (10_000, 100_000, 1_000_000):
-        ours = Ours(*problem(n, 10, 8, options.separation), 1, options.level)
-        rows.append(1e9 * fastest(3, ours)[0] / n)
-    pairs = []
-    rng = np.random.default_rng(0)
-    for n_pairs in (20_000, 200_000, 2_000_000):
-        table = native.PairTable(rng.integers(20_000, size=(n_pairs, 2)), np.ones(n_pairs), np.zeros(n_pairs))
-        log_density, weights = rng.normal(size=(20_000, 10)), np.full(10, 0.1)
-        if native.active():
-            seconds = fastest(3, partial(native.expect_pairs, log_density, weights, table))[0]
-            pairs.append(1e9 * seconds / n_pairs)
-    print(f"\nns for each row (d = 10, k = 8) at 10k, 100k, 1M rows: {', '.join(f'{value:.0f}' for value in rows)}")
-    print(f"ns for each link (10 classes, 20k points) at 20k, 200k, 2M links: {', '.join(f'{v:.0f}' for v in pairs)}")
-
-
-PARTS = {part.__name__: part for part in (iterations, daal, small, memory, links, growth)}
+PARTS = {part.__name__: part for part in (iterations, daal, small, memory, links)}
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from linkmix import AutoLinkMixture, LinkMixture, Links, links_satisfied, purity
+from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, em, links_satisfied, purity
 from linkmix.auto.labelings import LABELINGS, by_links, first_guesses
 from linkmix.auto.ranking import AGREEMENT, STRUCTURE, Evidence, agreement, by_links_structure_and_agreement, weigh
 from linkmix.auto.shapes import SHAPES
@@ -39,6 +39,12 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+def scaled_as_by(model, points):
+    """What its mixtures see."""
+    far = (points - model.middle_) / np.where(model.width_ > 0, model.width_, 1)
+    return (np.where(model.width_ > 0, np.arcsinh(far), points) - model.center_) / model.scale_
+
+
 def test_raw_units_are_no_obstacle(wine):
     assert adjusted_rand_score(y, wine.predict(X)) > 0.85  # k-means on these units reaches 0.37
     assert links_satisfied(wine.labels_, LINKS) == 1.0
@@ -50,8 +56,8 @@ def test_the_unit_of_a_column_does_not_matter(wine):
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     other = (X * units - (X * units).mean(axis=0)) / (X * units).std(axis=0)
     np.testing.assert_allclose(Z, other, atol=1e-9)
-    here = dict(first_guesses(Z, np.ones(13), LINKS, 3, names, np.random.RandomState(0)))
-    there = dict(first_guesses(other.round(12) + 0, np.ones(13), LINKS, 3, names, np.random.RandomState(0)))
+    here = dict(first_guesses(Z, Z, LINKS, 3, names, np.random.RandomState(0)))
+    there = dict(first_guesses(other.round(12) + 0, Z, LINKS, 3, names, np.random.RandomState(0)))
     assert here.keys() == there.keys()
     density = wine.score_samples(X)
     scaled = clone(wine).fit(X * 4.0, links=LINKS)  # a power of two: the same bits after scaling
@@ -68,6 +74,27 @@ def test_the_density_integrates_to_one():
     assert model.score(points) == pytest.approx(model.score_samples(points).mean())
 
 
+def test_the_density_of_calmed_columns_integrates_to_one():
+    rng = np.random.default_rng(0)
+    points = np.exp(np.concatenate([rng.normal(1, 0.3, (80, 1)), rng.normal(4, 0.6, (80, 1))]))
+    model = AutoLinkMixture(2, budget="small", random_state=0).fit(points)
+    assert model.width_[0] > 0
+    grid = model.middle_ + model.width_ * np.sinh(np.linspace(-25, 25, 200_001))
+    assert np.trapezoid(np.exp(model.score_samples(grid[:, None])), grid) == pytest.approx(1, abs=1e-4)
+
+
+def test_a_long_tail_is_calmed_and_no_other_column():
+    rng = np.random.default_rng(0)
+    amounts = np.exp(np.concatenate([rng.normal(0, 0.5, 140), rng.normal(3, 0.5, 60)]))
+    points = np.column_stack([amounts, rng.normal(size=200), np.where(np.arange(200) % 50, 0.0, 1.0)])
+    model = AutoLinkMixture(2, budget="small", random_state=0).fit(points)
+    assert model.width_[0] == pytest.approx(1.4826 * np.median(np.abs(amounts - np.median(amounts))))
+    assert model.width_[1] == 0
+    assert model.width_[2] == pytest.approx(points[:, 2].std())  # more than half are equal: the other measure of width
+    np.testing.assert_allclose(scaled_as_by(model, points).std(axis=0), 1)
+    assert adjusted_rand_score(np.repeat([0, 1], [140, 60]), model.predict(points)) > 0.9
+
+
 def test_the_leaderboard_tells_of_every_candidate(wine):
     table = pd.DataFrame(wine.leaderboard_)
     assert set(table["start"]) <= {*LABELINGS, "the best"}
@@ -78,7 +105,7 @@ def test_the_leaderboard_tells_of_every_candidate(wine):
     assert finished["score"].is_monotonic_decreasing
     assert table.index[~table["given_up"]].max() < table.index[table["given_up"]].min()
     assert (table["seconds"] > 0).all()
-    best, Z = wine.best_estimator_, (X - wine.center_) / wine.scale_
+    best, Z = wine.best_estimator_, scaled_as_by(wine, X)
     assert isinstance(best, LinkMixture)
     assert best.log_likelihood_ == pytest.approx(table["log_likelihood"][0], rel=1e-3)  # it goes on from there
     assert best.bic(Z, LINKS) == pytest.approx(table["bic"][0], rel=1e-3)
@@ -95,7 +122,7 @@ def test_new_points(wine, committee):
 def test_a_committee_is_the_mean_of_its_members(committee):
     assert len(committee.estimators_) == 5
     assert committee.best_estimator_ is committee.estimators_[0]
-    Z = (X - committee.center_) / committee.scale_
+    Z = scaled_as_by(committee, X)
     first = committee.estimators_[0].predict_proba(Z)
     for model in committee.estimators_[1:]:  # classes are matched
         assert adjusted_rand_score(model.predict(Z), first.argmax(axis=1)) > 0.5
@@ -130,7 +157,7 @@ def test_many_points_are_sampled_for_the_search_and_all_fitted_at_the_end():
     model = AutoLinkMixture(3, budget="small", random_state=0).fit(points, links=links)
     assert model.labels_.shape == (20_000,)
     assert purity(truth, model.predict(points)) > 0.99
-    Z = (points - model.center_) / model.scale_
+    Z = scaled_as_by(model, points)
     assert model.best_estimator_.log_likelihood_ == pytest.approx(model.best_estimator_.log_likelihood(Z, links))
 
 
@@ -196,11 +223,24 @@ def test_agreement_is_that_of_scikit_learn():
 def test_links_structure_and_agreement_are_weighed_in_one_unit():
     rule = by_links_structure_and_agreement
     one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    many, alone = [Evidence(0.0, -1.0, one)] * 9, Evidence(0.0, -1.0, other)
-    assert rule([*many, alone], 2).argmax() < 9
-    enough = Evidence(0.0, -1.0, other, structure=1.6 * AGREEMENT / STRUCTURE)
-    assert rule([*many, enough], 2).argmax() == 9
-    assert rule([*many, Evidence(0.0, -1.0 - 2 * AGREEMENT, other, enough.structure)], 2).argmax() < 9
+
+    def evidence(labels, log_probability=-1.0, structure=0.0, n_links=12.0):
+        return Evidence(0.0, log_probability, labels, structure, n_links)
+
+    many = [evidence(one)] * 9
+    assert rule([*many, evidence(other)], 2).argmax() < 9
+    enough = 1.6 * AGREEMENT * 12 / STRUCTURE
+    assert rule([*many, evidence(other, structure=enough)], 2).argmax() == 9
+    assert rule([*many, evidence(other, -1.0 - 2 * AGREEMENT * 12, enough)], 2).argmax() < 9
+    without = [evidence(one, n_links=0.0)] * 9  # no link says who is to be believed
+    assert rule([*without, evidence(other, structure=0.01, n_links=0.0)], 2).argmax() == 9
+
+
+def test_who_is_behind_has_a_say_where_no_candidate_keeps_the_links():
+    one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    for broken, expected in ((0.0, 0), (50.0, 1)):
+        best, *behind = (Evidence(broken, lp, labels, 0.0, 60.0) for lp, labels in ((0, one), *[(-9, other)] * 9))
+        assert (by_links_structure_and_agreement([best, *behind], 2).argmax() > 0) == expected
 
 
 def test_modularity_is_its_definition():
@@ -208,7 +248,7 @@ def test_modularity_is_its_definition():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(40, 3))
     labels = rng.integers(0, 3, 40)
-    (graph,) = graphs(Z, np.ones(3))
+    (graph, *_) = graphs(Z, Z)
     W = graph.toarray()
     np.testing.assert_array_equal(W, W.T)
     degree, total = W.sum(axis=1), W.sum()
@@ -216,29 +256,30 @@ def test_modularity_is_its_definition():
     by_definition = ((W - np.outer(degree, degree) / total) * same).sum() / total
     assert modularity(graph, labels, 3) == pytest.approx(by_definition, abs=1e-12)
     assert structure([graph, graph], labels, 3) == pytest.approx(by_definition, abs=1e-12)
-    assert structure(graphs(Z[:1], np.ones(3)), labels[:1], 3) == 0.0
+    assert structure(graphs(Z[:1], Z[:1]), labels[:1], 3) == 0.0
 
 
 def test_labels_that_follow_the_gaps_have_more_structure():
     points, truth = make_blobs(200, centers=3, random_state=0, cluster_std=0.7)
-    of = graphs(points, points.std(axis=0))
+    of = graphs(points / points.std(axis=0), points)
     assert structure(of, truth, 3) > structure(of, np.roll(truth, 30), 3) + 0.2
 
 
 def test_a_column_in_small_units_does_not_decide_who_are_neighbours():
     """Wine's proline is a hundred times as spread as the other columns together."""
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    assert len(graphs(Z, X.std(axis=0))) == 1
-    assert len(graphs(Z, np.linspace(1, 3, 13))) == 2
+    assert len(graphs(Z, X)) == 1
+    assert len(graphs(Z, Z * np.linspace(1, 3, 13))) == 2
+    assert len(graphs(np.arcsinh(5 * Z), X)) == 2  # tails were calmed: neighbours by both
 
 
-def test_shapes_with_heavy_tails_are_tried_unless_values_are_missing(wine):
-    assert any("heavy tails" in shape for shape in wine.leaderboard_["shape"])
+def test_heavy_tails_and_missing_values(wine):
     gaps = X.copy()
     gaps[::7, 3] = np.nan
     model = AutoLinkMixture(3, budget="small", random_state=0).fit(gaps, links=LINKS)
-    assert not any("heavy tails" in shape for shape in model.leaderboard_["shape"])
-    assert adjusted_rand_score(y, model.predict(gaps)) > 0.8
+    for each in (wine, model):
+        assert any("heavy tails" in shape for shape in each.leaderboard_["shape"])
+        assert adjusted_rand_score(y, each.predict(gaps)) > 0.8
 
 
 def test_more_clusters_are_tried_only_where_the_links_ask_for_them():
@@ -254,6 +295,41 @@ def test_more_clusters_are_tried_only_where_the_links_ask_for_them():
     easy = AutoLinkMixture(4, random_state=0).fit(points, links=Links.from_labels(which, 10, random_state=0))
     assert "the best" not in easy.leaderboard_["start"]
     assert easy.leaderboard_["links_broken"][0] == 0
+
+
+def test_no_labels_are_rewarded_for_meeting_links_that_are_likely_wrong():
+    """Of five links, each right with probability 0.8, right labels break one: to meet all five is no merit."""
+    links = Links(must=[(0, 1), (0, 2), (0, 3), (4, 5), (4, 6)], must_confidence=0.8)
+    all_met, one_broken, two_broken = np.zeros(7, int), np.array([0, 0, 0, 1, 0, 0, 0]), np.array([0, 0, 0, 1, 0, 0, 1])
+    expected = 5 * (0.8 * np.log(0.8) + 0.2 * np.log(0.2))
+    found = [weigh(np.eye(2)[labels], links).log_probability for labels in (all_met, one_broken, two_broken)]
+    np.testing.assert_allclose(found[:2], expected)
+    assert found[2] == pytest.approx(3 * np.log(0.8) + 2 * np.log(0.2))
+
+
+def test_an_annotator_who_errs_is_not_believed_though_nobody_said_so():
+    """Two fifths of one annotator's links are wrong; the fit is about as good as without them."""
+    points, truth = make_blobs(150, centers=[[0, 0], [2.6, 0], [1.3, 2.4]], cluster_std=0.7, random_state=3)
+    right = Links.from_labels(truth, 40, random_state=0)
+    more = Links.from_labels(truth, 60, random_state=1)
+    must, cannot = more.must, more.cannot
+    wrong_must, wrong_cannot = cannot[:14], must[: len(must) // 3]
+    bad = Links(
+        np.concatenate([must[len(must) // 3 :], wrong_must]), np.concatenate([cannot[14:], wrong_cannot])
+    )  # every third of both kinds turned round
+    both = Links(
+        np.concatenate([right.must, bad.must]),
+        np.concatenate([right.cannot, bad.cannot]),
+        must_annotators=["good"] * right.n_must + ["bad"] * bad.n_must,
+        cannot_annotators=["good"] * right.n_cannot + ["bad"] * bad.n_cannot,
+    )
+    without = AutoLinkMixture(3, random_state=0).fit(points, links=right)
+    fitted = AutoLinkMixture(3, random_state=0).fit(points, links=both)
+    assert (
+        adjusted_rand_score(truth, fitted.predict(points)) > adjusted_rand_score(truth, without.predict(points)) - 0.1
+    )
+    reliability = fitted.best_estimator_.annotator_reliability_
+    assert reliability["good"] > reliability["bad"] + 0.1
 
 
 def test_links_weigh_as_far_as_they_are_sure():
@@ -276,3 +352,38 @@ def test_scaling_by_links_shrinks_what_links_say_is_noise():
     scaled = by_links(Z, links)
     before, after = Z.std(axis=0), scaled.std(axis=0)
     assert after[0] / after[1] < 0.8 * before[0] / before[1]
+
+
+@pytest.fixture
+def small_portions(monkeypatch):
+    """So that a few hundred rows are too many to be held at once."""
+    monkeypatch.setattr(em, "PORTION_NUMBERS", 300)
+
+
+@pytest.mark.parametrize("committee", [1, 3])
+def test_rows_read_block_by_block(small_portions, tmp_path, committee):
+    """The same clustering as of the array, also with gaps, and of a memory-mapped file."""
+    points = np.column_stack([X, np.ones(len(X))])  # a constant column is left out
+    points[::11, 2] = np.nan
+    model = AutoLinkMixture(3, budget="small", committee=committee, random_state=0)
+    here = clone(model).fit(points, links=LINKS)
+    blocks = Blocks([points[:50], points[50:51], points[51:]])
+    there = clone(model).fit(blocks, links=LINKS)
+    np.testing.assert_allclose(there.center_, here.center_, rtol=1e-12)
+    np.testing.assert_allclose(there.scale_, here.scale_, rtol=1e-12)
+    np.testing.assert_array_equal(there.width_, here.width_)
+    assert here.width_.any()
+    assert list(there.leaderboard_["start"]) == list(here.leaderboard_["start"])
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    np.testing.assert_allclose(there.predict_proba(blocks), here.predict_proba(points), atol=1e-6)
+    np.testing.assert_allclose(there.score_samples(blocks), here.score_samples(points), atol=1e-6)
+    np.testing.assert_array_equal(there.predict(blocks), here.predict(points))
+    np.save(tmp_path / "points.npy", points)
+    mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
+    np.testing.assert_array_equal(clone(model).fit(mapped, links=LINKS).labels_, here.labels_)
+
+
+def test_blocks_of_which_a_column_has_no_value(small_portions):
+    points = np.column_stack([X, np.full(len(X), np.nan)])
+    with pytest.raises(ValueError, match="column 13 of X has no value in any row: drop it"):
+        AutoLinkMixture(3).fit(Blocks([points[:90], points[90:]]))

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, em, native
+from linkmix import Blocks, LinkMixture, Links, em, native
 from linkmix.densities import Bernoulli, Categorical
 
 ENGINES = ["native", "off"]
@@ -222,13 +222,6 @@ def test_what_can_be_read_only_once_is_refused():
         model().fit(block for block in cuts(X))
     with pytest.raises(ValueError, match="Blocks of a int"):
         Blocks(3)
-
-
-def test_the_automatic_mixture_asks_for_a_sample():
-    with pytest.raises(
-        ValueError, match="X is a Blocks, and AutoLinkMixture needs points in memory: fit it to a sample"
-    ):
-        AutoLinkMixture(3).fit(Blocks(cuts(problem()[0])))
 
 
 def test_blocks_that_change_are_noticed(small_portions):

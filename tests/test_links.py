@@ -1079,3 +1079,7 @@ def test_at_most_lowers_every_confidence(full):
     assert np.array_equal(lowered.must, full.must)
     assert lowered.at_most(1) == lowered
     assert Links(must=[(0, 1)]).at_most(0.9).must_confidence.tolist() == [0.9]
+    named = Links([(0, 1), (1, 2)], [(3, 4)], must_annotators=["a", "b"], must_confidence=[0.5, 0.9])
+    assert named.at_most({"a": 0.6, "b": 0.7}).must_confidence.tolist() == [0.5, 0.7]
+    assert named.at_most({"a": 0.6}).cannot_confidence.tolist() == [1.0]
+    assert named.at_most({None: 0.8}).cannot_confidence.tolist() == [0.8]  # links without a name

@@ -88,7 +88,7 @@ def test_sums_are_integrals_over_the_hidden_scale(covariance_type):
     sums = density.statistics(parameters, X, weights)
     for c, nu in enumerate(parameters.degrees_of_freedom):
         mean = parameters.means[c]
-        u = np.array([posterior_of_u(x, mean, matrices[c], nu)[0] for x in X])
+        u, log_u = np.array([posterior_of_u(x, mean, matrices[c], nu) for x in X]).T
         scaled = weights[:, c] * u
         differences = X - mean
         second = (differences * scaled[:, None]).T @ differences
@@ -97,7 +97,7 @@ def test_sums_are_integrals_over_the_hidden_scale(covariance_type):
         np.testing.assert_allclose(sums.first[c], scaled @ differences, rtol=1e-9, atol=1e-10)
         expected = {"diag": np.diag(second), "spherical": np.trace(second) / 2}.get(covariance_type, second)
         np.testing.assert_allclose(sums.second[c], expected, rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(sums.log_gap[c], weights[:, c] @ (np.log(u) - u), rtol=1e-9)
+        np.testing.assert_allclose(sums.log_gap[c], weights[:, c] @ (log_u - u), rtol=1e-9)
 
 
 @every_form
@@ -275,8 +275,50 @@ def test_bad_starts_are_refused():
         density.given({**mapping, "scales": np.ones((1, 1, 2, 2))}, (1, 1), 2)
 
 
-def test_missing_values_are_not_for_this_density():
-    assert not StudentT.allows_missing
+def with_holes(X, share=0.3):
+    holes = X.copy()
+    holes[np.random.default_rng(1).random(X.shape) < share] = np.nan
+    holes[7] = np.nan
+    return holes
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_the_density_of_observed_columns_is_the_marginal(covariance_type):
+    """Columns of a t-distributed row are t-distributed with the same degrees of freedom."""
+    X = np.random.default_rng(0).normal(size=(40, 4)) @ np.random.default_rng(1).normal(size=(4, 4))
+    holes = with_holes(X)
+    density = StudentT(FORMS[covariance_type], degrees_of_freedom=3.0)
+    parameters = density.start(X, np.repeat(np.eye(2), 20, axis=0))
+    found = density.log_density(parameters, holes)
+    for row, values in enumerate(holes):
+        seen = np.flatnonzero(~np.isnan(values))
+        for c, mean in enumerate(parameters.means):
+            scale = density.form.matrix(density.form.of(parameters.scales, c), 4)
+            marginal = multivariate_t(mean[seen], scale[np.ix_(seen, seen)], df=3.0) if len(seen) else None
+            expected = marginal.logpdf(values[seen]) if len(seen) else 0.0
+            assert found[row, c] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+@pytest.mark.parametrize("degrees", [4.0, None])
+def test_fits_climb_with_missing_values(covariance_type, degrees):
+    X = np.random.default_rng(0).standard_t(3, size=(90, 3)) + 3 * np.repeat([0, 1], 45)[:, None]
+    density = StudentT(FORMS[covariance_type], 0.0, degrees, shrinkage=2.0)
+    check_climbs(density, with_holes(X), 2)
+    check_protocol(density, with_holes(X))
+
+
+def test_a_fit_with_missing_values_is_near_that_of_all_values():
+    X = np.random.default_rng(0).standard_t(4, size=(4000, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]]) + 5
+    density, weights = StudentT(reg_covar=0.0), np.ones((4000, 1))
+    fits = []
+    for rows in (X, np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)):
+        parameters = density.start(rows, weights)
+        for _ in range(60):
+            parameters = density.maximize(density.statistics(parameters, rows, weights), parameters)
+        fits.append(parameters)
+    np.testing.assert_allclose(fits[1].means, fits[0].means, atol=0.05)
+    np.testing.assert_allclose(fits[1].scales, fits[0].scales, atol=0.07)
 
 
 def test_number_of_parameters():

@@ -505,7 +505,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         return DENSITIES[self.density](FORMS[self.covariance_type], self.reg_covar, shrinkage)
 
     def _allows_missing(self) -> bool:
-        return self.density.allows_missing if isinstance(self.density, Density) else self.density != "student"
+        return self.density.allows_missing if isinstance(self.density, Density) else True
 
     def _points(self, X: Points, *, reset: bool) -> Floats | Table:
         """Points that are in memory, or elsewhere: then each block is checked, by the density as well."""

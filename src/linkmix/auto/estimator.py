@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import astuple
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,13 +16,14 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix import model_file, starts
-from linkmix.arrays import Array, Floats, Ints, has_gaps, log_sum_exp
-from linkmix.auto.labelings import LABELINGS, first_guesses
+from linkmix.arrays import Array, Floats, Ints, log_sum_exp
+from linkmix.auto.budgets import BUDGETS, Budget
+from linkmix.auto.labelings import first_guesses
 from linkmix.auto.pool import REG_COVAR, Candidate, Contest, densities, leaderboard, place_of, run
-from linkmix.auto.ranking import by_links_structure_and_agreement
+from linkmix.auto.scaling import Rows, Scaling, scaled_blocks
 from linkmix.auto.shapes import SHAPES
 from linkmix.auto.structure import graphs
-from linkmix.blocks import Source
+from linkmix.blocks import Blocks, Door, Source, Table
 from linkmix.checks import as_links, check_choice, check_known_labels, check_links, check_number, check_sample_weight
 from linkmix.couplings import Graph
 from linkmix.couplings.graph import unwarned
@@ -30,7 +31,7 @@ from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.errors import InfeasibleLinks
 from linkmix.fitting import Knowledge, bind, few_threads, linked_labels, part
 from linkmix.links import Links
-from linkmix.mixture import LinkMixture
+from linkmix.mixture import LinkMixture, Points
 
 MOST_CLASSES = 10
 """Largest number of classes that is tried by itself."""
@@ -44,29 +45,11 @@ CHOICE = np.dtype(
         ("n_classes", np.int64),
         ("links_broken", np.float64),
         ("log_probability_of_links", np.float64),
+        ("structure", np.float64),
         ("log_likelihood", np.float64),
         ("bic", np.float64),
     ]
 )
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much is tried: which first guesses and shapes, and on how many points."""
-
-    guesses: tuple[str, ...]
-    shapes: tuple[str, ...]
-    more_shapes: tuple[str, ...]
-    n_points: int
-
-
-_WITHOUT_WARD = tuple(name for name in LABELINGS if not name.startswith("Ward"))
-_FIRST = ("1", "1, heavy tails", "3, shared", "3, shared, heavy tails")
-BUDGETS = {
-    "small": Budget(("k-means", "PCK-means", "E2CP, sparse"), _FIRST, ("6",), 1000),
-    "default": Budget(_WITHOUT_WARD, _FIRST, tuple(SHAPES), 2000),
-    "large": Budget(tuple(LABELINGS), tuple(SHAPES), tuple(SHAPES), 10_000),
-}
 
 
 class AutoLinkMixture(ClusterMixin, BaseEstimator):
@@ -75,17 +58,19 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
     Fits mixtures from many first guesses, some of them made with the links, of Gaussian and of Student-t clusters, one
     or several per class, and takes the best one: by how well labels that do not know the links explain them, by how
     few neighbours they part, and by what the candidates agree on. EM stops after 30 steps, as more of them lead away
-    from the user's classes. Columns are brought to unit variance first, and constant ones are left out, so the unit of
-    a column does not matter. All links are coupled as a network. Where a link has a confidence, or a named annotator
-    whose reliability is then learned, a wrong one does little harm.
+    from the user's classes. Columns are brought to unit variance first, those with a long tail by asinh before, and
+    constant ones are left out, so the unit of a column does not matter. All links are coupled as a network. Where a
+    link has a confidence, or a named annotator whose reliability is then learned, a wrong one does little harm.
 
     Parameters
     ----------
     n_classes : int or "auto", default=2
-        Number of classes. "auto" tries 2 to 10 and takes the fewest that explain the links about as well as any.
+        Number of classes. "auto" tries 2 to 10 with a small budget and takes the fewest that explain the links about
+        as well as any.
     committee : int, default=1
-        Average the probabilities of so many of the best candidates. Five are a little better than one, and slower.
-    budget : {"small", "default", "large"}, default="default"
+        Average the probabilities of so many of the best candidates. Probabilities are smoother then, and labels on
+        average no better.
+    budget : {"small", "default", "large"} or Budget, default="default"
         How many first guesses and shapes are tried, and on how many points: at most 1000, 2000 or 10,000 of them, the
         linked ones always among them. The winner is then fitted to all points.
     verbose : bool, default=False
@@ -113,6 +98,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         Number of classes.
     center_, scale_ : ndarray of shape (n_features,)
         What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
+    middle_, width_ : ndarray of shape (n_features,)
+        Where a column has a long tail, it was first replaced by ``arcsinh((x - middle_) / width_)``, which is linear
+        in the middle and a logarithm far out; a width of 0 marks a column without.
 
     See Also
     --------
@@ -141,7 +129,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         n_classes: int | str = 2,
         *,
         committee: int = 1,
-        budget: str = "default",
+        budget: str | Budget = "default",
         verbose: bool = False,
         random_state: int | RandomState | None = None,
     ) -> None:
@@ -153,7 +141,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
 
     def fit(
         self,
-        X: ArrayLike,
+        X: Points,
         y: ArrayLike | None = None,
         *,
         links: Links | None = None,
@@ -166,8 +154,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The points. NaN stands for a value that is not known.
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points. NaN stands for a value that is not known. `Blocks` and memory-mapped arrays are read block by
+            block, and only linked rows and a sample are held in memory.
         y : array-like of shape (n_samples,), optional
             Known labels: class numbers from 0, and -1 where the class is not known.
         links : Links, optional
@@ -191,54 +180,44 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _fit(
-        self, X: ArrayLike, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Self:
+    def _fit(self, X: Points, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
-        if isinstance(X, Source):
-            raise ValueError(
-                f"X is a {type(X).__name__}, and AutoLinkMixture needs points in memory: fit it to a sample, and give "
-                "what it found to LinkMixture as init, or fit a LinkMixture"
-            )
-        points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        weights = check_sample_weight(sample_weight, len(points))
+        points, blocks = self._points(X, reset=True)
+        table = Rows(points, blocks)
+        weights = check_sample_weight(sample_weight, len(table))
         learn = links.must_annotators is not None or links.cannot_annotators is not None
         links = links.at_most(FIRST_RELIABILITY) if learn else links
-        self.center_, self.scale_ = _scale(points)
-        Z = self._scaled(points)
+        self.center_, self.scale_, self.middle_, self.width_ = astuple(table.scaling)
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
 
-        def contest(n_classes: int) -> tuple[Contest, list[Candidate]]:
-            checked = check_links(links, len(Z), n_classes, rows)
-            known = check_known_labels(y, len(Z), n_classes, checked)
-            return self._contest(Knowledge(Z, checked, weights, known), n_classes, learn, seed)
+        def contest(n_classes: int, budget: Budget) -> tuple[Contest, list[Candidate]]:
+            checked = check_links(links, len(table), n_classes, rows)
+            known = check_known_labels(y, len(table), n_classes, checked)
+            return self._contest(table, checked, weights, known, n_classes, learn, budget, seed)
 
-        if self.n_classes == "auto":
-            self.n_classes_, ground, candidates = self._choose(contest, len(Z))
-        else:
-            self.n_classes_ = int(self.n_classes)
-            ground, candidates = contest(self.n_classes_)
+        self.n_classes_ = self._choose(contest, len(table)) if self.n_classes == "auto" else int(self.n_classes)
+        budget = self.budget if isinstance(self.budget, Budget) else BUDGETS[self.budget]
+        ground, candidates = contest(self.n_classes_, budget)
         self.leaderboard_ = leaderboard(ground, candidates)
 
-        checked = check_links(links, len(Z), self.n_classes_, rows)
-        known = check_known_labels(y, len(Z), self.n_classes_, checked)
+        checked = check_links(links, len(table), self.n_classes_, rows)
+        known = check_known_labels(y, len(table), self.n_classes_, checked)
         chosen = [candidate for candidate in candidates if candidate.finished][: self.committee] or candidates[:1]
+        Z = table.all()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the search has its own number of steps
             self.estimators_ = [
-                self._mixture(ground, candidate, len(Z)).fit(
-                    Z, None if known is None else known, links=checked, sample_weight=weights
-                )
+                self._mixture(ground, candidate, len(table)).fit(Z, known, links=checked, sample_weight=weights)
                 for candidate in chosen
             ]
         self.best_estimator_ = self.estimators_[0]
         self.links_to_review_ = self.best_estimator_.links_to_review_
-        self._align(Z)
-        self._label(Knowledge(Z, checked, weights, known), learn)
+        self._align(ground.given.X)
+        self._label(table, Z, checked, known, learn)
         return self
 
-    def predict(self, X: ArrayLike) -> Ints:
+    def predict(self, X: Points) -> Ints:
         """Most probable class of each point, from the point alone.
 
         Parameters
@@ -251,9 +230,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Class numbers.
         """
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
+        return self._by_blocks(lambda Z: self._mean_probability(Z).argmax(axis=1), self._seen(X))
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: Points) -> Floats:
         """Probability of each class for each point, from the point alone; the mean over the committee.
 
         Parameters
@@ -266,9 +245,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Rows sum to one.
         """
-        return self._mean_probability(self._seen(X))
+        return self._by_blocks(self._mean_probability, self._seen(X))
 
-    def score_samples(self, X: ArrayLike) -> Floats:
+    def score_samples(self, X: Points) -> Floats:
         """Log-density of each point, in the units of `X`; columns that were constant in the fit are left out.
 
         Parameters
@@ -281,12 +260,19 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Log-densities under the mixture, or under the mean of the committee's mixtures.
         """
-        Z = self._seen(X)
-        densities = np.stack([model.score_samples(Z) for model in self.estimators_], axis=1)
-        units = float(np.log(self.scale_[self.scale_ > 0]).sum())
-        return np.asarray(log_sum_exp(densities) - np.log(densities.shape[1]) - units)
+        scaling = self._scaling()
 
-    def score(self, X: ArrayLike, y: object = None) -> float:
+        def log_density(block: Array) -> Floats:
+            densities = np.stack([model.score_samples(scaling(block)) for model in self.estimators_], axis=1)
+            return np.asarray(log_sum_exp(densities) - np.log(densities.shape[1]) + scaling.log_slope(block))
+
+        points, blocks = self._points(X, reset=False)
+        if isinstance(points, Table):
+            assert blocks is not None
+            return np.concatenate([log_density(points.door.numbers(block)) for block in blocks])
+        return log_density(points)
+
+    def score(self, X: Points, y: object = None) -> float:
         """Mean log-density of the points.
 
         Parameters
@@ -342,60 +328,65 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
                 raise ValueError(f"n_classes={self.n_classes!r}: give a number of classes, or 'auto'")
             check_number("n_classes", self.n_classes, Integral, 1)
         check_number("committee", self.committee, Integral, 1)
-        check_choice("budget", self.budget, BUDGETS)
+        if not isinstance(self.budget, Budget):
+            check_choice("budget", self.budget, BUDGETS, " or a Budget")
 
-    def _contest(self, given: Knowledge, n_classes: int, learn: bool, seed: int) -> tuple[Contest, list[Candidate]]:
+    def _contest(
+        self,
+        table: Rows,
+        links: Links,
+        weights: Floats | None,
+        known: Ints | None,
+        n_classes: int,
+        learn: bool,
+        budget: Budget,
+        seed: int,
+    ) -> tuple[Contest, list[Candidate]]:
         """Fit all candidates to the points, or to a sample of them that holds all linked ones."""
-        budget = BUDGETS[self.budget]
-        if len(given.X) < n_classes:
+        if len(table) < n_classes:
             raise ValueError(
-                f"n_samples={len(given.X)} is less than n_classes={n_classes}: pass more points or ask for fewer"
+                f"n_samples={len(table)} is less than n_classes={n_classes}: pass more points or ask for fewer"
             )
-        some = _sample(given, budget.n_points, seed)
-        filled = starts.without_gaps(some.X)
-        spread = self.scale_[self.scale_ > 0]
+        rows = _sample(len(table), links, weights, known, budget.n_points, seed)
+        X = table.take(rows)
+        some = Knowledge(
+            table.scaling(X),
+            links if len(rows) == len(table) else links.restrict(rows),
+            None if weights is None else weights[rows],
+            None if known is None else known[rows],
+        )
+        Z, X = starts.without_gaps(some.X), starts.without_gaps(X[:, table.scaling.scale > 0])
         coupling = Graph(learn, quick=True)
         with unwarned():  # the winner is fitted with all there is
             models = {
                 name: bind(density, coupling, some.links, n_classes, 1.0)
-                for name, density in densities(some.X.shape[1], has_gaps(some.X)).items()
+                for name, density in densities(some.X.shape[1]).items()
             }
-        ground = Contest(some, models, graphs(filled, spread), part(some), n_classes)
+        ground = Contest(some, models, graphs(Z, X), part(some), n_classes)
         links = some.links
         if some.known is not None:  # for the guesses, known labels are links like others
             links = links.union(Links.from_labels(some.known))
-        guesses = first_guesses(filled, spread, links, n_classes, budget.guesses, RandomState(seed))
+        guesses = first_guesses(Z, X, links, n_classes, budget.guesses, RandomState(seed))
         with few_threads(*some.X.shape):
             named = [(name, _renumbered(labels, some.known, n_classes)) for name, labels in guesses]
-            return ground, run(
-                ground,
-                named,
-                budget.shapes,
-                budget.more_shapes,
-                by_links_structure_and_agreement,
-                seed,
-                self._progress,
-            )
+            return ground, run(ground, named, budget, seed, self._progress)
 
-    def _choose(self, contest: Any, n_rows: int) -> tuple[int, Contest, list[Candidate]]:
-        """Try all numbers of classes and choose one by the best candidate of each."""
-        found, reason = {}, None
+    def _choose(self, contest: Any, n_rows: int) -> int:
+        """Try all numbers of classes with a small budget and choose one by the best candidate of each."""
+        found, reason = [], None
         for n_classes in range(2, min(MOST_CLASSES, n_rows) + 1):
             try:
-                found[n_classes] = contest(n_classes)
+                ground, (best, *_) = contest(n_classes, BUDGETS["small"])
             except InfeasibleLinks as error:  # more classes may do
                 reason = error
+                continue
+            evidence = best.evidence
+            seen = evidence.broken, evidence.log_probability, evidence.structure, best.log_likelihood, ground.bic(best)
+            found.append((n_classes, *seen))
         if not found:
             raise reason or ValueError(f"n_samples={n_rows} is too few to choose a number of classes: give n_classes")
-        self.choice_ = np.empty(len(found), dtype=CHOICE)
-        for row, (n_classes, (ground, candidates)) in enumerate(found.items()):
-            best = candidates[0]
-            evidence = best.evidence
-            self.choice_[row] = (
-                n_classes, evidence.broken, evidence.log_probability, best.log_likelihood, ground.bic(best)
-            )  # fmt: skip
-        n_classes = number_of_classes(self.choice_)
-        return n_classes, *found[n_classes]
+        self.choice_ = np.array(found, dtype=CHOICE)
+        return number_of_classes(self.choice_)
 
     def _mixture(self, ground: Contest, candidate: Candidate, n_rows: int) -> LinkMixture:
         """The candidate as an estimator that goes on from where it is."""
@@ -428,34 +419,57 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         each = [model.predict_proba(Z)[:, place] for model, place in zip(self.estimators_, self._places, strict=True)]
         return np.asarray(np.mean(each, axis=0))
 
-    def _label(self, given: Knowledge, learn: bool) -> None:
+    def _label(self, table: Rows, Z: Floats | Blocks, links: Links, known: Ints | None, learn: bool) -> None:
         """Labels of the training points: of the only member, or of the committee with the links put in again."""
         if len(self.estimators_) == 1:
             self.labels_ = self.best_estimator_.labels_
             return
-        probability = self._mean_probability(given.X)
-        self.labels_ = np.asarray(probability.argmax(axis=1))
-        if given.known is not None:
-            self.labels_ = np.where(given.known >= 0, given.known, self.labels_)
-        points = given.links.points
+        self.labels_ = self._by_blocks(lambda block: self._mean_probability(block).argmax(axis=1), Z)
+        if known is not None:
+            self.labels_ = np.where(known >= 0, known, self.labels_)
+        points = links.points
         if len(points):
+            linked = table.scaling(table.take(points))
             with np.errstate(divide="ignore"):
-                log_probability = np.maximum(np.log(probability[points]), -1e3)
+                log_probability = np.maximum(np.log(self._mean_probability(linked)), -1e3)
             parameters = self.best_estimator_._parameters
             even = np.full(self.n_classes_, 1 / self.n_classes_)
-            density = densities(given.X.shape[1], missing=True)["gaussian"]  # which has no part in this
-            model = bind(density, Graph(learn), given.links, self.n_classes_, 1.0)
+            density = densities(linked.shape[1])["gaussian"]  # which has no part in this
+            model = bind(density, Graph(learn), links, self.n_classes_, 1.0)
             parameters = type(parameters)(even, parameters.cluster_weights, None, parameters.reliability)
-            self.labels_[points] = linked_labels(model, part(given), given.links, parameters, log_probability)
+            among = Knowledge(linked, links.restrict(points), None, None if known is None else known[points])
+            self.labels_[points] = linked_labels(model, part(among), links, parameters, log_probability)
 
-    def _seen(self, X: ArrayLike) -> Floats:
+    def _points(self, X: Points, *, reset: bool) -> tuple[Floats | Table, Blocks | None]:
+        """Checked points: an array, or a table and where it comes from."""
+        if isinstance(X, np.memmap) and X.ndim == 2:
+            X = Blocks.from_array(X)
+        if not isinstance(X, Source):
+            points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            return points, None
+        if not isinstance(X, Blocks):
+            raise ValueError(
+                f"X is a {type(X).__name__}, and AutoLinkMixture reads arrays and Blocks: fit it to a sample, and give "
+                "what it found to LinkMixture as init"
+            )
+        table = X.enter(Door([np.float64], True, densities(1)["gaussian"]))
+        validate_data(self, table.head, skip_check_array=True, reset=reset)
+        return table.gathered(), X
+
+    def _scaling(self) -> Scaling:
         check_is_fitted(self)
-        points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        return self._scaled(points)
+        none = np.zeros_like(self.center_)  # models of early files calm no tails
+        return Scaling(self.center_, self.scale_, getattr(self, "middle_", none), getattr(self, "width_", none))
 
-    def _scaled(self, points: Floats) -> Floats:
-        used = self.scale_ > 0
-        return np.asarray((points[:, used] - self.center_[used]) / self.scale_[used])
+    def _seen(self, X: Points) -> Floats | Blocks:
+        scaling = self._scaling()
+        points, blocks = self._points(X, reset=False)
+        return scaled_blocks(blocks, points, scaling) if isinstance(points, Table) else scaling(points)
+
+    @staticmethod
+    def _by_blocks(function: Callable[[Floats], Array], Z: Floats | Blocks) -> Array:
+        """What a function says of all rows, of a block at a time if they come in blocks."""
+        return np.concatenate([function(block) for block in Z]) if isinstance(Z, Blocks) else np.asarray(function(Z))
 
     def _progress(self, results: Iterable[Any], total: int) -> Iterable[Any]:
         if self.verbose:
@@ -496,41 +510,18 @@ def number_of_classes(table: Array) -> int:
     return int(table["n_classes"][best])
 
 
-def _scale(X: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each column; 0 for one that is constant, unless all of them are."""
-    missing = np.isnan(X)
-    if missing.all(axis=0).any():
-        column = int(np.flatnonzero(missing.all(axis=0))[0])
-        raise ValueError(f"column {column} of X has no value in any row: drop it")
-    largest = np.nanmax(np.abs(X))
-    if largest > 1e150:
-        raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
-    center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-    constant = (np.nanmax(X, axis=0) == np.nanmin(X, axis=0)) | (scale == 0)
-    scale = np.where(constant, 1.0 if constant.all() else 0.0, scale)
-    return center, scale
-
-
-def _sample(given: Knowledge, at_most: int, seed: int) -> Knowledge:
-    """All rows, or those that are linked or known and a random choice of the others."""
-    n = len(given.X)
+def _sample(n: int, links: Links, weights: Floats | None, known: Ints | None, at_most: int, seed: int) -> Ints:
+    """Numbers of all rows, or of those that are linked or known and a random choice of the others."""
     if n <= at_most:
-        return given
+        return np.arange(n)
     needed = np.zeros(n, dtype=bool)
-    needed[given.links.points] = True
-    if given.known is not None:
-        needed |= given.known >= 0
-    weights = np.ones(n) if given.sample_weight is None else given.sample_weight
-    others = np.flatnonzero(~needed & (weights > 0))
+    needed[links.points] = True
+    if known is not None:
+        needed |= known >= 0
+    others = np.flatnonzero(~needed if weights is None else ~needed & (weights > 0))
     n_others = min(len(others), max(at_most - int(needed.sum()), at_most // 2))
     drawn = RandomState(seed).choice(others, n_others, replace=False)
-    rows = np.sort(np.concatenate([np.flatnonzero(needed), drawn]))
-    return Knowledge(
-        given.X[rows],
-        given.links.restrict(rows),
-        None if given.sample_weight is None else given.sample_weight[rows],
-        None if given.known is None else given.known[rows],
-    )
+    return np.sort(np.concatenate([np.flatnonzero(needed), drawn]))
 
 
 def _renumbered(labels: Ints, known: Ints | None, n_classes: int) -> Ints:

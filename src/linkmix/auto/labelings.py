@@ -5,7 +5,7 @@ that meets the links. To add one, write a function and put it into `LABELINGS`.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,7 @@ class Labeling:
     guess : callable
         The method.
     distances : {"columns", "whole", "links"}
-        Every column brought to unit variance; one scale for all columns, which keeps the distances of columns that are
+        Every column scaled on its own; one scale for all columns, which keeps the distances of columns that are
         measured alike, as pixels or principal components; or scaled so that must-linked points are close.
     at_most : float
         Number of points from which on the method is left out.
@@ -89,16 +89,16 @@ LABELINGS: Mapping[str, Labeling] = {
 
 
 def first_guesses(
-    Z: Floats, spread: Floats, links: Links, n_classes: int, names: tuple[str, ...], random: RandomState
+    Z: Floats, X: Floats, links: Links, n_classes: int, names: tuple[str, ...], random: RandomState
 ) -> Iterator[tuple[str, Ints]]:
     """Labels by each method that can take so many points; equal ones once.
 
     Parameters
     ----------
     Z : ndarray of shape (n_samples, n_features)
-        Points without gaps, columns with unit variance.
-    spread : ndarray of shape (n_features,)
-        Standard deviation that the columns had.
+        Points without gaps, columns scaled.
+    X : ndarray of shape (n_samples, n_features)
+        The same as they were.
     links : Links
         Links between them.
     n_classes : int
@@ -113,15 +113,14 @@ def first_guesses(
     name : str
     labels : ndarray of shape (n_samples,)
     """
-    alike = bool(np.allclose(spread, spread[0], rtol=1e-3))  # then both scales are the same
-    views: dict[str, Floats] = {"columns": Z}
+    views: dict[str, Floats] = dict(zip(("columns", "whole"), distinct([Z, X]), strict=False))
     seen: set[bytes] = set()
     for name in names:
         labeling = LABELINGS[name]
-        if len(Z) > labeling.at_most or (labeling.distances == "whole" and alike):
+        if labeling.distances == "links":
+            views.setdefault("links", by_links(Z, links))
+        if len(Z) > labeling.at_most or labeling.distances not in views:
             continue
-        if labeling.distances not in views:
-            views[labeling.distances] = one_scale(Z * spread) if labeling.distances == "whole" else by_links(Z, links)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a guess may stop early
             labels = labeling.guess(views[labeling.distances], links, n_classes, random)
@@ -175,6 +174,23 @@ def one_scale(Z: Floats) -> Floats:
     centred = Z - Z.mean(axis=0)
     size = np.sqrt(np.mean(centred**2))
     return np.asarray(centred / size if size > 0 else centred)
+
+
+def distinct(views: Sequence[Floats]) -> list[Floats]:
+    """Views of the same points, each in one scale, without those that tell the same as one before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Z = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 1.0]])
+    >>> len(distinct([Z, 3 * Z + 1, Z**2]))
+    2
+    """
+    kept: list[Floats] = []
+    for view in map(one_scale, views):
+        if not any(np.allclose(view, other, rtol=0, atol=1e-2) for other in kept):
+            kept.append(view)
+    return kept
 
 
 def _in_order(labels: Ints) -> Ints:

@@ -16,6 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints, shares
+from linkmix.auto.budgets import Budget
 from linkmix.auto.ranking import Evidence, Rule, weigh
 from linkmix.auto.shapes import SHAPES
 from linkmix.auto.structure import structure
@@ -141,25 +142,37 @@ class Contest:
                 fit = em.fit(self.model(candidate.shape), self.data, candidate.parameters, tol=tol, max_iter=n_steps)
         except DegenerateCluster:
             return None
-        after = replace(candidate, parameters=fit.parameters)
-        evidence = weigh(self.probabilities(after), self.given.links)
         return replace(
-            after,
-            evidence=replace(evidence, structure=structure(self.graphs, evidence.labels, self.n_classes)),
+            self.judged(replace(candidate, parameters=fit.parameters)),
             log_likelihood=fit.log_likelihood,
             n_iter=candidate.n_iter + len(fit.trace) - 1,
             seconds=candidate.seconds + time.perf_counter() - begin,
         )
+
+    def judged(self, candidate: Candidate) -> Candidate:
+        """The candidate with what speaks for it."""
+        evidence = weigh(self.probabilities(candidate), self.given.links)
+        found = structure(self.graphs, evidence.labels, self.n_classes)
+        return replace(candidate, evidence=replace(evidence, structure=found))
+
+    def believing(self, candidates: Sequence[Candidate]) -> "Contest":
+        """The same, with each annotator believed as far as half of the candidates believe him."""
+        annotators = self.models["gaussian"].coupling.annotators
+        if not annotators:
+            return self
+        reliability = np.median([candidate.parameters.reliability for candidate in candidates], axis=0)
+        links = self.given.links.at_most(dict(zip(annotators, reliability.tolist(), strict=True)))
+        return replace(self, given=replace(self.given, links=links))
 
     def model(self, shape: str) -> em.Model:
         """Density and coupling for a shape."""
         return self.models[SHAPES[shape].density]
 
     def takes(self, shape: str) -> bool:
-        """Whether there is a density for the shape, and a few points for each cluster of it if it has many."""
+        """Whether there are a few points for each cluster of a shape, if it has many."""
         n_clusters = SHAPES[shape].clusters * self.n_classes
         few = POINTS_PER_CLUSTER if SHAPES[shape].clusters > 3 else 1
-        return SHAPES[shape].density in self.models and few * n_clusters <= len(self.given.X)
+        return few * n_clusters <= len(self.given.X)
 
     def probabilities(self, candidate: Candidate) -> Floats:
         """Probability of each class for all points, from the point alone."""
@@ -182,9 +195,7 @@ Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 def run(
     contest: Contest,
     guesses: Iterable[tuple[str, Ints]],
-    shapes: tuple[str, ...],
-    more_shapes: tuple[str, ...],
-    rule: Rule,
+    budget: Budget,
     seed: int,
     progress: Progress,
 ) -> list[Candidate]:
@@ -196,10 +207,8 @@ def run(
         What to fit to.
     guesses : iterable of (name, labels)
         Where to start.
-    shapes, more_shapes : tuple of str
-        Names from `SHAPES`: for all guesses, and for what the best candidates agree on.
-    rule : Rule
-        By what to rank.
+    budget : Budget
+        Shapes for all guesses, shapes for what the best candidates agree on, and by what to rank.
     seed : int
         Seed of the draws that part classes into clusters.
     progress : callable
@@ -210,14 +219,17 @@ def run(
     list of Candidate
         The best first; those that were given up at the end.
     """
-    tried = [shape for shape in shapes if contest.takes(shape)]
+    rule = budget.rule
+    tried = [shape for shape in budget.shapes if contest.takes(shape)]
     tasks = [partial(contest.begin, name, labels, shape, seed) for name, labels in guesses for shape in tried]
-    begun = _ranked(_all(tasks, progress), rule, contest.n_classes)
+    begun = _all(tasks, progress)
     if not begun:
         raise DegenerateCluster(
             f"none of the {len(tasks)} candidates has clusters of more than one point: pass more points or ask for "
             f"fewer classes than n_classes={contest.n_classes}"
         )
+    contest = contest.believing(begun)
+    begun = _ranked([contest.judged(candidate) for candidate in begun], rule, contest.n_classes)
     n_kept = max(AT_LEAST, sum(candidate.score >= begun[0].score - HOPELESS for candidate in begun))
     given_up = begun[n_kept:]
     finished = _ranked(
@@ -228,7 +240,7 @@ def run(
     if finished[0].evidence.broken == 0:  # the links ask for no more
         return finished + given_up
     labels = mean_of([contest.probabilities(best) for best in finished[:BEST]]).argmax(axis=1)
-    more = [partial(contest.once_more, labels, shape, seed) for shape in more_shapes if contest.takes(shape)]
+    more = [partial(contest.once_more, labels, shape, seed) for shape in budget.more_shapes if contest.takes(shape)]
     return _ranked(finished + _all(more, progress), rule, contest.n_classes) + given_up
 
 
@@ -263,12 +275,13 @@ def leaderboard(contest: Contest, candidates: list[Candidate]) -> Array:
     return table
 
 
-def densities(n_features: int, missing: bool) -> dict[str, Gaussian | StudentT]:
+def densities(n_features: int) -> dict[str, Gaussian | StudentT]:
     """Full covariances, shrunk to the pooled one by a weight of so many points as a covariance needs at least."""
-    found: dict[str, Gaussian | StudentT] = {"gaussian": Gaussian(reg_covar=REG_COVAR, shrinkage=n_features + 2.0)}
-    if not missing:  # which Student-t components do not take
-        found["student"] = StudentT(reg_covar=REG_COVAR, shrinkage=n_features + 2.0)
-    return found
+    shrinkage = n_features + 2.0
+    return {
+        "gaussian": Gaussian(reg_covar=REG_COVAR, shrinkage=shrinkage),
+        "student": StudentT(reg_covar=REG_COVAR, shrinkage=shrinkage),
+    }
 
 
 def _all(tasks: Sequence[Callable[[], Candidate | None]], progress: Progress) -> list[Candidate]:

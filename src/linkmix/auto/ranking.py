@@ -3,27 +3,29 @@
 A candidate is judged by its labels without the help of the links: links that hold only because they are enforced say
 nothing about the points around them. With few links many candidates break none. The likelihood does not help then, as
 the likelihood of a wrong model does not want the user's classes. Two other things do: whether neighbours have the same
-label, which asks for no shape of the classes, and what starts and shapes of many kinds agree on. Both count as much as
-a number of links would, so that the more links there are, the more it is they who decide. To try another rule, write a
-function like `by_links_structure_and_agreement`.
+label, which asks for no shape of the classes, and what starts and shapes of many kinds agree on, those most of all that
+explain the links. Both count as much as a number of links would, so that in the end it is the links who decide. To try
+another rule, write a function like `by_links_structure_and_agreement`.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import xlogy
 
 from linkmix.arrays import Floats, Ints
 from linkmix.links import Links
 
 LEAST = 0.05
 """No broken link counts for less than this probability: some are wrong, and no model is right."""
-TEMPERATURE = 2.0
-"""Nats of the probability of the links by which a candidate may be behind and still have a say."""
+TEMPERATURE, DOUBT = 2.0, 0.4
+"""Nats of the probability of the links by which a candidate may be behind and still have a say, and how many more for
+each link that no candidate keeps: such links may be wrong, or the classes overlap, and then they tell less."""
 STRUCTURE = 50.0
 """Nats of the probability of the links that one unit of modularity is worth."""
-AGREEMENT = 12.5
-"""Nats that one unit of agreement is worth."""
+AGREEMENT, MOST_AGREEMENT = 1.0, 50.0
+"""Nats that one unit of agreement is worth for each link, as links sort out who has a say, and in all."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +37,21 @@ class Evidence:
     broken : float
         Number of links that its labels break, each counted as far as it is sure.
     log_probability : float
-        Log-probability of the links.
+        Log-probability of the links, and no more than what right labels are expected to have: where links may be
+        wrong, labels that meet nearly all of them meet wrong ones too.
     labels : ndarray of shape (n_samples,)
         Labels from the points alone.
     structure : float
         How well the labels follow the gaps between the points.
+    n_links : float
+        Number of links, each counted as far as it is sure.
     """
 
     broken: float
     log_probability: float
     labels: Ints
     structure: float = 0.0
+    n_links: float = 0.0
 
 
 Rule = Callable[[Sequence[Evidence], int], Floats]
@@ -74,7 +80,7 @@ def weigh(probabilities: Floats, links: Links) -> Evidence:
     (1.0, 0.09)
     """
     labels = probabilities.argmax(axis=1)
-    broken, total = 0.0, 0.0
+    broken, total, n_links, most = 0.0, 0.0, 0.0, 0.0
     for pairs, confidence, wanted in (
         (links.must, links.must_confidence, True),
         (links.cannot, links.cannot_confidence, False),
@@ -83,9 +89,11 @@ def weigh(probabilities: Floats, links: Links) -> Evidence:
         sure = np.ones(len(pairs)) if confidence is None else confidence
         together = np.einsum("ij,ij->i", probabilities[a], probabilities[b])
         holds = together if wanted else 1 - together
+        n_links += float((2 * sure - 1).sum())
         broken += float(((2 * sure - 1) * ((labels[a] == labels[b]) != wanted)).sum())
         total += float(np.log(np.maximum(sure * holds + (1 - sure) * (1 - holds), LEAST)).sum())
-    return Evidence(broken, total, labels)
+        most += float((xlogy(sure, sure) + xlogy(1 - sure, 1 - sure)).sum())
+    return Evidence(broken, min(total, most), labels, n_links=n_links)
 
 
 def by_links_structure_and_agreement(candidates: Sequence[Evidence], n_classes: int) -> Floats:
@@ -111,15 +119,17 @@ def by_links_structure_and_agreement(candidates: Sequence[Evidence], n_classes: 
 
     >>> import numpy as np
     >>> one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    >>> all_three = [Evidence(0, -1.0, labels) for labels in (one, 1 - one, other)]
+    >>> all_three = [Evidence(0, -1.0, labels, n_links=10) for labels in (one, 1 - one, other)]
     >>> by_links_structure_and_agreement(all_three, 2).round(2).tolist()
-    [5.25, 5.25, -1.0]
+    [4.0, 4.0, -1.0]
     """
     log_probability = np.array([candidate.log_probability for candidate in candidates])
     structure = np.array([candidate.structure for candidate in candidates])
-    say = np.exp((log_probability - log_probability.max()) / TEMPERATURE)
+    temperature = TEMPERATURE + DOUBT * min(candidate.broken for candidate in candidates)
+    say = np.exp((log_probability - log_probability.max()) / temperature)
     likeness = agreement([candidate.labels for candidate in candidates], n_classes) @ say / say.sum()
-    return np.asarray(log_probability + STRUCTURE * structure + AGREEMENT * likeness)
+    weight = min(AGREEMENT * candidates[0].n_links, MOST_AGREEMENT)
+    return np.asarray(log_probability + STRUCTURE * structure + weight * likeness)
 
 
 def agreement(labelings: Sequence[Ints], n_classes: int) -> Floats:

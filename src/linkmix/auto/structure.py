@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkmix.arrays import Floats, Ints
-from linkmix.auto.labelings import one_scale
+from linkmix.auto.labelings import distinct
 from linkmix.rivals.e2cp import neighbour_graph
 
 NEIGHBOURS = 10
@@ -19,15 +19,17 @@ EVEN, AT_LEAST = 0.25, 1.2
 """Points are also compared by the columns as they are if so large a share of these, and so many, seem to vary alike."""
 
 
-def graphs(Z: Floats, spread: Floats) -> list[Any]:
-    """Neighbours by columns of unit variance, and also by the columns as they are, where no few of them outweigh all.
+def graphs(Z: Floats, X: Floats) -> list[Any]:
+    """Neighbours by scaled columns, by columns of unit variance, and by the columns as they are.
+
+    The last only where no few columns outweigh all others, and none that is the same as one before.
 
     Parameters
     ----------
     Z : ndarray of shape (n_samples, n_features)
-        Points without gaps, columns with unit variance.
-    spread : ndarray of shape (n_features,)
-        Standard deviation that the columns had.
+        Points without gaps, columns scaled.
+    X : ndarray of shape (n_samples, n_features)
+        The same as they were; no column is constant.
 
     Returns
     -------
@@ -38,17 +40,19 @@ def graphs(Z: Floats, spread: Floats) -> list[Any]:
     --------
     >>> import numpy as np
     >>> Z = np.random.default_rng(0).normal(size=(30, 4))
-    >>> len(graphs(Z, np.array([1.0, 2.0, 1.0, 2.0]))), len(graphs(Z, np.array([1.0, 1.0, 1.0, 1000.0])))
+    >>> len(graphs(Z, Z * [1.0, 2.0, 1.0, 2.0])), len(graphs(Z, Z * [1.0, 1.0, 1.0, 1000.0]))
     (2, 1)
     """
     if len(Z) < 2:
         return []
+    spread = X.std(axis=0)
+    spread /= spread.max() or 1.0
+    variance = spread**2
+    n_alike = variance.sum() ** 2 / max((variance**2).sum(), np.finfo(np.float64).tiny)
+    views = [Z, (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)]
+    views += [X] if n_alike >= max(EVEN * len(spread), AT_LEAST) else []
     n_neighbors = min(NEIGHBOURS, len(Z) - 1)
-    variance = (spread / spread.max()) ** 2
-    n_alike = variance.sum() ** 2 / (variance**2).sum()
-    alike = bool(np.allclose(variance, variance[0], rtol=1e-3))
-    views = [Z] if alike or n_alike < max(EVEN * len(spread), AT_LEAST) else [Z, one_scale(Z * spread)]
-    return [neighbour_graph(view, n_neighbors) for view in views]
+    return [neighbour_graph(view, n_neighbors) for view in distinct(views)]
 
 
 def modularity(graph: Any, labels: Ints, n_classes: int) -> float:

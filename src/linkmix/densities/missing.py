@@ -32,33 +32,51 @@ MANY_ROWS = 8
 
 def log_density(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array) -> Floats:
     """Log-density of the observed columns of each row under each component, shape (n, C)."""
+    distance, half_log_precision, n_observed = observed_distances(form, means, whiteners, X)
+    out: Floats = half_log_precision - 0.5 * (distance + LOG_2_PI * n_observed[:, None])
+    out[n_observed == 0] = 0.0
+    return out
+
+
+def observed_distances(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array) -> tuple[Floats, Floats, Ints]:
+    """Squared distance and half the log-precision of the observed columns, both (n, C), and how many they are (n,)."""
     (n, d), observed = X.shape, ~np.isnan(X)
-    out = np.empty((n, len(means)))
+    distance, half_log_precision = np.empty((2, n, len(means)))
     if form.independent:
         variances = _variances(form, whiteners, means)
         for c, mean in enumerate(means):
             differences = np.where(observed, X - mean, 0.0)
-            out[:, c] = differences**2 @ (1 / variances[c]) + observed @ np.log(variances[c])
+            distance[:, c] = differences**2 @ (1 / variances[c])
+            half_log_precision[:, c] = -0.5 * (observed @ np.log(variances[c]))
     else:
-        half_log_precision = np.broadcast_to(form.half_log_precision(whiteners, d), (len(means),))
+        half_log_precision[:] = form.half_log_precision(whiteners, d)
         patterns = list(_patterns(observed))
         for c, mean in enumerate(means):
             whitener = form.of(whiteners, c)
             white = np.where(observed, X - mean, 0.0) @ whitener
-            out[:, c] = np.einsum("ij,ij->i", white, white)
+            distance[:, c] = np.einsum("ij,ij->i", white, white)
             for some in patterns:
-                out[some.rows, c] = some.distances(white[some.rows], whitener)
-            out[:, c] -= 2 * half_log_precision[c]
-    out += LOG_2_PI * observed.sum(axis=1)[:, None]
-    out *= -0.5
-    out[~observed.any(axis=1)] = 0.0
-    return out
+                distance[some.rows, c], log_missing = some.distances(white[some.rows], whitener)
+                half_log_precision[some.rows, c] -= log_missing
+    return distance, half_log_precision, observed.sum(axis=1)
 
 
-def moments(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array, weights: Floats) -> tuple[Floats, Floats]:
-    """Expected first (C, d) and second (C, ...) moments about the means."""
+def moments(
+    form: CovarianceForm,
+    means: Floats,
+    whiteners: Floats,
+    X: Array,
+    weights: Floats,
+    spread_weights: Floats | None = None,
+) -> tuple[Floats, Floats]:
+    """Expected first (C, d) and second (C, ...) moments about the means.
+
+    The conditional covariances of what is missing may have weights of their own.
+    """
+    spread_weights = weights if spread_weights is None else spread_weights
     if form.independent:
-        return independent_moments(form, means, _variances(form, whiteners, means), X, weights)
+        variances = _variances(form, whiteners, means)
+        return independent_moments(form, means, variances, X, weights, spread_weights)
     observed = ~np.isnan(X)
     patterns = list(_patterns(observed))
     first = np.empty_like(means)
@@ -69,7 +87,7 @@ def moments(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array, we
         white = differences @ whitener
         spread = np.zeros((X.shape[1], X.shape[1]))
         for some in patterns:
-            columns, filling, conditional = some.regress(white[some.rows], whitener, weights[some.rows, c])
+            columns, filling, conditional = some.regress(white[some.rows], whitener, spread_weights[some.rows, c])
             differences[some.rows[:, None], columns] = filling
             spread += conditional
         first[c] = weights[:, c] @ differences
@@ -78,13 +96,18 @@ def moments(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array, we
 
 
 def independent_moments(
-    form: CovarianceForm, means: Floats, variances: Floats, X: Array, weights: Floats
+    form: CovarianceForm,
+    means: Floats,
+    variances: Floats,
+    X: Array,
+    weights: Floats,
+    spread_weights: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Expected moments when columns are independent: a missing value has the mean and variance of its column."""
     observed = ~np.isnan(X)
     first = np.empty_like(means)
     seconds = []
-    missing_weights = weights.T @ ~observed  # (C, d)
+    missing_weights = (weights if spread_weights is None else spread_weights).T @ ~observed  # (C, d)
     for c, mean in enumerate(means):
         differences = np.where(observed, X - mean, 0.0)
         first[c] = weights[:, c] @ differences
@@ -120,12 +143,12 @@ class _Patterns:
     missing: Ints  # (P, k), the columns that each pattern misses
     bounds: Ints  # (P + 1,), rows bounds[p]:bounds[p + 1] have pattern p
 
-    def distances(self, white: Floats, whitener: Floats) -> Floats:
-        """Squared distance of the observed columns, plus twice the log-determinant that the missing ones take away."""
+    def distances(self, white: Floats, whitener: Floats) -> tuple[Floats, Floats]:
+        """Squared distance of the observed columns, and the log-determinant that the missing ones take away."""
         q, r = self._decompose(whitener)
         white = white - self._multiply(self._multiply(white, q), q.transpose(0, 2, 1))
         log_missing = np.log(np.abs(np.diagonal(r, axis1=1, axis2=2))).sum(axis=1)
-        return np.asarray(np.einsum("ij,ij->i", white, white) + np.repeat(2 * log_missing, np.diff(self.bounds)))
+        return np.einsum("ij,ij->i", white, white), np.repeat(log_missing, np.diff(self.bounds))
 
     def regress(self, white: Floats, whitener: Floats, weights: Floats) -> tuple[Ints, Floats, Floats]:
         """Missing columns of each row (n, k), their conditional means, and the sum of their covariances (d, d)."""

@@ -15,8 +15,9 @@ from numpy.random import RandomState
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
-from linkmix.arrays import Array, Floats, Ints
+from linkmix.arrays import Array, Floats, Ints, has_gaps
 from linkmix.checks import check_number
+from linkmix.densities import missing
 from linkmix.densities.base import Density, Statistics, given_array
 from linkmix.densities.covariance import CovarianceForm, Full, per_covariance
 from linkmix.densities.gaussian import NO_SUPPORT, Gaussian, GaussianParameters
@@ -46,7 +47,7 @@ class StudentParameters:
 
 @dataclass(frozen=True)
 class StudentSums(Statistics):
-    """Sums over rows with weight w and expected u: of w, wu, w (log u - u), and moments weighted by wu."""
+    """Sums over rows with weight w and expected u: of w, wu, expected w (log u - u), and moments weighted by wu."""
 
     weight: Floats  # (C,)
     scaled_weight: Floats  # (C,)
@@ -56,7 +57,7 @@ class StudentSums(Statistics):
 
 
 class StudentT(Density[StudentParameters, StudentSums]):
-    """Student-t components, for data with outliers. Missing values are refused.
+    """Student-t components, for data with outliers. NaN stands for a value that is not known and is integrated out.
 
     Parameters
     ----------
@@ -119,21 +120,30 @@ class StudentT(Density[StudentParameters, StudentSums]):
     def _prior(self) -> Shrinkage:
         return Shrinkage(self.form, self.shrinkage)
 
+    allows_missing = True
+
     def log_density(self, parameters: StudentParameters, X: Array) -> Floats:
         """Log-density of each row under each component, shape (n, C)."""
-        d = X.shape[1]
         nu = parameters.degrees_of_freedom
-        height = gammaln((nu + d) / 2) - gammaln(nu / 2) - d / 2 * np.log(np.pi * nu)  # (C,)
-        height += self.form.half_log_precision(parameters.whiteners, d)
-        return np.asarray(height - (nu + d) / 2 * np.log1p(self._squared_distances(parameters, X) / nu))
+        distance, half_log_precision, d = self._distances(parameters, X)
+        height = gammaln((nu + d) / 2) - gammaln(nu / 2) - d / 2 * np.log(np.pi * nu) + half_log_precision
+        return np.asarray(height - (nu + d) / 2 * np.log1p(distance / nu))
 
     def statistics(self, parameters: StudentParameters, X: Array, weights: Floats) -> StudentSums:
         """Sums with each row weighted by its expected u, about the current means."""
         nu = parameters.degrees_of_freedom
-        expected = (nu + X.shape[1]) / (nu + self._squared_distances(parameters, X))  # (n, C)
+        distance, _, d = self._distances(parameters, X)
+        half = (nu + d) / 2
+        expected = 2 * half / (nu + distance)  # (n, C)
         scaled = weights * expected
+        # E[log u] = log E[u] + digamma(half) - log(half) for the Gamma posterior of u.
+        log_gap = (weights * (np.log(expected) + digamma(half) - np.log(half) - expected)).sum(axis=0)
+        if has_gaps(X):  # given u, what is missing has the covariance scale / u, and counts u times
+            first, second = missing.moments(
+                self.form, parameters.means, parameters.whiteners, X, scaled, spread_weights=weights
+            )
+            return StudentSums(weights.sum(axis=0), scaled.sum(axis=0), log_gap, first, second)
         moments = Gaussian(self.form).statistics(self._as_gaussian(parameters), X, scaled)
-        log_gap = (weights * (np.log(expected) - expected)).sum(axis=0)
         return StudentSums(weights.sum(axis=0), moments.weight, log_gap, moments.first, moments.second)
 
     def maximize(self, statistics: StudentSums, parameters: StudentParameters) -> StudentParameters:
@@ -238,12 +248,22 @@ class StudentT(Density[StudentParameters, StudentSums]):
         degrees = n_components if self.degrees_of_freedom is None else 0
         return n_components * n_features + self.form.n_parameters(n_components, n_features) + degrees
 
-    def _squared_distances(self, parameters: StudentParameters, X: Array) -> Floats:
-        """Distances in units of the scales, (n, C): what a Gaussian density says but for its height."""
-        d = X.shape[1]
-        height = self.form.half_log_precision(parameters.whiteners, d) - d / 2 * LOG_2_PI
+    def _distances(self, parameters: StudentParameters, X: Array) -> tuple[Floats, Floats, Any]:
+        """Squared distances in units of the scales (n, C), half the log-precision, and the number of columns.
+
+        They are those of the observed columns, and the two latter may be the same for all rows.
+        """
+        if has_gaps(X):
+            distance, half_log_precision, d = missing.observed_distances(
+                self.form, parameters.means, parameters.whiteners, X
+            )
+            return distance, half_log_precision, d[:, None]
+        n_features = X.shape[1]
+        half_log_precision = self.form.half_log_precision(parameters.whiteners, n_features)
+        # What a Gaussian density says but for its height.
         log_density = Gaussian(self.form).log_density(self._as_gaussian(parameters), X)
-        return np.asarray(np.maximum(2 * (height - log_density), 0.0))
+        distance = 2 * (half_log_precision - n_features / 2 * LOG_2_PI - log_density)
+        return np.maximum(distance, 0.0), half_log_precision, n_features
 
     @staticmethod
     def _as_gaussian(parameters: StudentParameters) -> GaussianParameters:
@@ -269,10 +289,8 @@ class StudentT(Density[StudentParameters, StudentSums]):
         old = parameters.degrees_of_freedom
         if self.degrees_of_freedom is not None:
             return old
-        half = (old + sums.first.shape[1]) / 2
         supported = sums.weight > NO_SUPPORT
-        # E[log u - u], since E[log u] = log E[u] + digamma(half) - log(half) for the Gamma posterior of u.
-        gap = sums.log_gap / np.where(supported, sums.weight, 1.0) + digamma(half) - np.log(half)
+        gap = sums.log_gap / np.where(supported, sums.weight, 1.0)
         found = [_degrees_with_gap(value) if has else nu for value, has, nu in zip(gap, supported, old, strict=True)]
         return np.array(found, dtype=np.float64)
 

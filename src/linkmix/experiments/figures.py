@@ -393,7 +393,7 @@ def fewest_links_summary(table: "pd.DataFrame", ceilings: Mapping[str, float], *
         numbers = sorted(set(part["n_links"]) - {0})
         for method in dict.fromkeys(part["method"]):
             runs = part[part["method"] == method]
-            if _is_blind(method):
+            if is_blind(method):
                 area = float(runs["score"].mean())
                 needed = 0.0 if area >= target else math.inf
             else:
@@ -440,7 +440,7 @@ def _first_reached(x: Floats, height: Floats, target: float) -> float:
     return float(2 ** (x[i - 1] + share * (x[i] - x[i - 1])))
 
 
-def _is_blind(method: str) -> bool:
+def is_blind(method: str) -> bool:
     """Whether a method uses no links."""
     known = METHODS.get(method)
     return known is not None and not (known.uses_must or known.uses_cannot)
@@ -449,7 +449,7 @@ def _is_blind(method: str) -> bool:
 def _runs(table: "pd.DataFrame", name: str, kind: str) -> "pd.DataFrame":
     """Runs on a data set with their score: those with links of the kind, and those of methods that use none."""
     part = table[table["data"] == name]
-    blind = part["method"].map(_is_blind).astype(bool)
+    blind = part["method"].map(is_blind).astype(bool)
     part = part[(blind & (part["n_links"] == 0)) | (~blind & (part["kind"] == kind) & (part["n_links"] > 0))]
     if part.empty:
         raise ValueError(f"the table has no runs on {name!r} with links of kind {kind!r}: run them first")
@@ -485,7 +485,7 @@ def _draw_curves(
             "linewidth": 2.6 if thick else (1.0 if ours else 1.6),
             "zorder": 4 if thick else 3,
         }
-        if _is_blind(method):
+        if is_blind(method):
             mean, spread = float(runs["score"].mean()), _spread(runs["score"])
             ax.axhline(mean, label=style.name, **look)
             if ours is None:

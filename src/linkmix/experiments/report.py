@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkmix.arrays import Array, Floats
-from linkmix.experiments import figures
+from linkmix.experiments import fewest, figures
 from linkmix.experiments.claims import PURITY_SETS, examine
 from linkmix.experiments.data import DATA
 from linkmix.experiments.figures import score
@@ -57,6 +57,15 @@ def write(table: "pd.DataFrame", folder: Path, command: str) -> Path:
         summary = fewest_links(table)
         summary.to_csv(folder / SUMMARY, index=False)
         blocks.append("<h2>Fewest links: each method on average</h2>" + _html(fewest_links_means(summary)))
+        few = table[table["experiment"] == "fewest-links"]
+        blocks += [f"<h2>Mean {name}</h2>" + _html(fewest.mean_scores(few, name).round(3)) for name in fewest.SCORES]
+        if "auto" in set(few["method"]):
+            cells = fewest.against_rivals(few)
+            behind = f"{int(cells['behind'].sum())} of {len(cells)}"
+            blocks.append(
+                f"<h2>Against the best rival</h2><p>Behind by more than {fewest.BEHIND} ARI in {behind} cells.</p>"
+                + _html(cells.round(3))
+            )
     parts = [
         "<h1>The experiments of the paper, run again</h1>",
         f"<p>{len(table)} runs of {len(names)} experiments. Made by <code>{escape(command)}</code>; seeds 0 to "
@@ -215,6 +224,7 @@ def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str
             "Every method on all data with few links; at most 1000 rows of each set.",
             lambda: figures.fewest_links(few, {name: ceiling(*load(name)) for name in few["data"].unique()}),
         )
+        yield "fewest-links-mean", "Mean over all data sets.", lambda: fewest.mean_curves(few)
 
 
 def _with_digits(name: str) -> tuple[Floats, Array]:

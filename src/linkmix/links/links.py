@@ -1,7 +1,7 @@
 """Links: statements that two rows belong to the same class, or to different ones."""
 
 import functools
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -256,19 +256,34 @@ class Links:
             restricted(self._must), restricted(self._cannot), (other for other in related if len(other.pairs))
         )
 
-    def at_most(self, confidence: float) -> "Links":
-        """Make the same statements with a confidence that is at most the given one.
+    def at_most(self, confidence: float | Mapping[Hashable, float]) -> "Links":
+        """Make the same statements with a confidence that is at most the given one, or that of who made them.
+
+        Parameters
+        ----------
+        confidence : float or mapping of annotator to float
+            The highest confidence. Annotators that a mapping does not name are believed as before.
+
+        Returns
+        -------
+        Links
 
         Examples
         --------
         >>> from linkmix import Links
         >>> Links(must=[(0, 1), (1, 2)], must_confidence=[1.0, 0.6]).at_most(0.9).must_confidence
         array([0.9, 0.6])
+        >>> Links(must=[(0, 1), (1, 2)], must_annotators=["a", "b"]).at_most({"a": 0.7}).must_confidence
+        array([0.7, 1. ])
         """
 
         def lowered(statements: _Statements) -> _Statements:
             known = np.ones(len(statements.pairs)) if statements.confidence is None else statements.confidence
-            return statements._replace(confidence=np.minimum(known, confidence))
+            if not isinstance(confidence, Mapping):
+                return statements._replace(confidence=np.minimum(known, confidence))
+            names = [None] * len(known) if statements.annotators is None else statements.annotators
+            each = np.array([confidence.get(name, 1.0) for name in names], dtype=np.float64)
+            return statements._replace(confidence=np.minimum(known, each))
 
         return _build(lowered(self._must), lowered(self._cannot), self.relations)
 

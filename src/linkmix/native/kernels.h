@@ -298,25 +298,47 @@ INLINE void FN(few_moments)(const int d, const double *mean, const double *panel
         acc[1 + d + j] += second[j];
 }
 
-/* Adds six vectors of rows, given as differences and weighted differences, to the vectors of all moments. */
+INLINE vec FN(add_six)(vec sum, const vec w[6], const vec x[6])
+{
+    vec s = sum + w[0] * x[0], t = w[3] * x[3];
+    s += w[1] * x[1];
+    t += w[4] * x[4];
+    s += w[2] * x[2];
+    t += w[5] * x[5];
+    return s + t;
+}
+
+/* Row i of the second moment, or rows i and i + 1, for which each column is loaded once. */
+INLINE void FN(add_rows)(const int n_rows, Long i, const double *x, const double *weighted, vec *first, vec *second)
+{
+    vec w[2][6], column[6];
+    for (int r = 0; r < n_rows; r++) {
+        for (int v = 0; v < 6; v++)
+            w[r][v] = LOAD(weighted + (i + r) * PAIR + v * W);
+        first[i + r] += (w[r][0] + w[r][1]) + (w[r][2] + w[r][3]) + (w[r][4] + w[r][5]);
+    }
+    vec *row = second + i * (i + 1) / 2, *next = row + i + 1;
+    for (Long j = 0; j < i + n_rows; j++) {
+        for (int v = 0; v < 6; v++)
+            column[v] = LOAD(x + j * PAIR + v * W);
+        if (j <= i)
+            row[j] = FN(add_six)(row[j], w[0], column);
+        if (n_rows == 2)
+            next[j] = FN(add_six)(next[j], w[1], column);
+    }
+}
+
+/* Adds six vectors of rows, given as differences and weighted differences, to the vectors of all moments: two
+ * rows of these at once where there are thirty-two registers. */
 static TARGET void FN(add_pair)(Long d, const double *x, const double *weighted, vec *first, vec *second)
 {
-    for (Long i = 0; i < d; i++) {
-        const double *row = weighted + i * PAIR;
-        vec w0 = LOAD(row), w1 = LOAD(row + W), w2 = LOAD(row + 2 * W);
-        vec w3 = LOAD(row + 3 * W), w4 = LOAD(row + 4 * W), w5 = LOAD(row + 5 * W);
-        first[i] += (w0 + w1) + (w2 + w3) + (w4 + w5);
-        for (Long j = 0; j <= i; j++) {
-            const double *other = x + j * PAIR;
-            vec s = *second + w0 * LOAD(other);
-            vec t = w3 * LOAD(other + 3 * W);
-            s += w1 * LOAD(other + W);
-            t += w4 * LOAD(other + 4 * W);
-            s += w2 * LOAD(other + 2 * W);
-            t += w5 * LOAD(other + 5 * W);
-            *second++ = s + t;
-        }
-    }
+    Long i = 0;
+#if W == 8
+    for (; i + 2 <= d; i += 2)
+        FN(add_rows)(2, i, x, weighted, first, second);
+#endif
+    for (; i < d; i++)
+        FN(add_rows)(1, i, x, weighted, first, second);
 }
 
 /* Five to NARROW columns: vectors over rows. Rows without a share are left out, where that pays for collecting others. */

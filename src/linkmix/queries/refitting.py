@@ -8,9 +8,9 @@ import numpy as np
 
 from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints, shares
+from linkmix.auto.budgets import Budget
 from linkmix.auto.labelings import first_guesses
 from linkmix.auto.pool import Candidate, Contest, densities, run
-from linkmix.auto.ranking import by_links_structure_and_agreement
 from linkmix.auto.structure import graphs
 from linkmix.couplings.graph import Graph, unwarned
 from linkmix.couplings.review import REVIEW, links_to_review
@@ -23,10 +23,13 @@ from linkmix.queries.cover import seeds
 from linkmix.queries.doubts import settled
 from linkmix.queries.state import Ground, Known, State, squared_distances
 
-GUESSES = ("k-means", "k-means, one scale", "E2CP, sparse", "E2CP, sparse, one scale")
-"""Labels that know of no answers, made once."""
-FEW, MANY = ("1", "1, heavy tails"), ("3, shared", "3, shared, heavy tails", "6", "6, heavy tails")
-"""Shapes of classes: for every start, and for what the best ones agree on where they break answers."""
+BUDGET = Budget(
+    guesses=("k-means", "k-means, one scale", "E2CP, sparse", "E2CP, sparse, one scale"),
+    shapes=("1", "1, heavy tails"),
+    more_shapes=("3, shared", "3, shared, heavy tails", "6", "6, heavy tails"),
+    n_points=2000,
+)
+"""Labels that know of no answers, made once; shapes of classes for every start, and for what the best ones agree on."""
 BELIEVED = 0.95
 """Confidence of a settled answer, where answers may be wrong."""
 SMALLEST = 1e-12
@@ -68,7 +71,8 @@ class Refit:
 def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
     """A mixture without answers, also from labels that there are already."""
     Z, rows, n_classes = ground.Z, ground.candidates, ground.n_classes
-    guesses = tuple(first_guesses(Z[rows], spread, Links(), n_classes, GUESSES, np.random.RandomState(ground.seed)))
+    random = np.random.RandomState(ground.seed)
+    guesses = tuple(first_guesses(Z[rows], Z[rows] * spread, Links(), n_classes, BUDGET.guesses, random))
     if labels is not None:
         guesses = (("given", labels[rows]), *guesses)
     return _contest(Z, spread, rows, Links(), n_classes, list(guesses), guesses, ground.seed)
@@ -109,7 +113,7 @@ def by_answers(state: State, rows: Ints, spread: Floats) -> Iterator[tuple[str, 
     at = np.searchsorted(rows, answered)
     inside = rows[np.minimum(at, len(rows) - 1)] == answered
     first[at[inside], known[inside]] = 1.0
-    for graph in graphs(Z[rows], spread):
+    for graph in graphs(Z[rows], Z[rows] * spread):
         degree = np.sqrt(np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12))[:, None]
         mass = first
         for _ in range(SPREAD_STEPS):
@@ -218,11 +222,10 @@ def _ranked(
     with few_threads(*given.X.shape), unwarned():
         models = {
             name: bind(density, Graph(quick=True), given.links, n_classes, 1.0)
-            for name, density in densities(given.X.shape[1], missing=False).items()
+            for name, density in densities(given.X.shape[1]).items()
         }
-        ground = Contest(given, models, graphs(given.X, spread), part(given), n_classes)
-        rule = by_links_structure_and_agreement
-        return ground, run(ground, starts_from, FEW, MANY, rule, seed, lambda results, total: results)
+        ground = Contest(given, models, graphs(given.X, given.X * spread), part(given), n_classes)
+        return ground, run(ground, starts_from, BUDGET, seed, lambda results, total: results)
 
 
 def _disagreement(found: list[Candidate], n_classes: int) -> float:

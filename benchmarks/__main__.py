@@ -1,0 +1,29 @@
+"""All of speed and scale in one run: ``python -m benchmarks [--quick] [--plot PNG]``.
+
+Every part is also a command of its own: ``python -m benchmarks.speed iterations``, ``python -m benchmarks.scale dask``.
+Set OMP_NUM_THREADS to pin the number of threads of the core; BLAS has one, but for scikit-learn, which also tries all.
+"""
+
+import argparse
+import warnings
+
+from benchmarks import scale, speed
+from linkmix import native
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller problems: a minute instead of a quarter of an hour"
+    )
+    parser.add_argument("--plot", metavar="PNG", help="where to put a plot of the growth")
+    options = parser.parse_args()
+    options.level, options.separation = None, 3.0
+    warnings.simplefilter("ignore")
+    print(native.description())
+    for part in (*speed.PARTS.values(), *scale.PARTS.values()):
+        part(options)
+
+
+if __name__ == "__main__":
+    main()

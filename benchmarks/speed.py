@@ -130,7 +130,7 @@ def iterations(options):
             Ours(X, centres, 1, options.level),
             Ours(X, centres, threads, options.level),
         ]
-        turns = 30 if n <= 10_000 else 3
+        turns = 30 if n <= 10_000 else 10 if n <= 100_000 else 4
         first, second, numpy_1, one, several, product = fastest(turns, *theirs, *ours, MatrixProduct())
         if ours[1].looped:
             looped = [Ours(X, centres, t, options.level, steps=100) for t in (1, threads)]

@@ -19,8 +19,8 @@ from linkmix import model_file, starts
 from linkmix.arrays import Array, Floats, Ints, log_sum_exp
 from linkmix.auto.budgets import BUDGETS, Budget
 from linkmix.auto.labelings import first_guesses
-from linkmix.auto.pool import REG_COVAR, Candidate, Contest, densities, leaderboard, place_of, run
-from linkmix.auto.scaling import Rows, Scaling, scaled_blocks
+from linkmix.auto.pool import REG_COVAR, Candidate, Contest, View, densities, leaderboard, place_of, run
+from linkmix.auto.scaling import PLAIN, Rows, Scaling, scaled_blocks
 from linkmix.auto.shapes import SHAPES
 from linkmix.auto.structure import graphs
 from linkmix.blocks import Blocks, Door, Source, Table
@@ -58,9 +58,10 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
     Fits mixtures from many first guesses, some of them made with the links, of Gaussian and of Student-t clusters, one
     or several per class, and takes the best one: by how well labels that do not know the links explain them, by how
     few neighbours they part, and by what the candidates agree on. EM stops after 30 steps, as more of them lead away
-    from the user's classes. Columns are brought to unit variance first, those with a long tail by asinh before, and
-    constant ones are left out, so the unit of a column does not matter. All links are coupled as a network. Where a
-    link has a confidence, or a named annotator whose reliability is then learned, a wrong one does little harm.
+    from the user's classes. Columns are brought to unit variance first, and constant ones are left out, so the unit of
+    a column does not matter; where some have long tails, half of the mixtures see these calmed by asinh. All links are
+    coupled as a network. Where a link has a confidence, or a named annotator whose reliability is then learned, a
+    wrong one does little harm.
 
     Parameters
     ----------
@@ -87,9 +88,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
     estimators_ : list of LinkMixture
         The committee; the winner is the first.
     leaderboard_ : structured ndarray
-        Every candidate, the best first: start, shape, links broken, log-probability of the links, structure
-        (modularity of the labels), score, log-likelihood, BIC, number of EM steps, whether it was given up early, and
-        seconds. ``pandas.DataFrame`` takes it as it is.
+        Every candidate, the best first: columns (plain, or calm tails), start, shape, links broken, log-probability of
+        the links, structure (modularity of the labels), score, log-likelihood, BIC, number of EM steps, whether it was
+        given up early, and seconds. ``pandas.DataFrame`` takes it as it is.
     choice_ : structured ndarray
         With ``n_classes="auto"`` the best candidate for each number of classes.
     links_to_review_ : structured ndarray
@@ -99,8 +100,8 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
     center_, scale_ : ndarray of shape (n_features,)
         What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
     middle_, width_ : ndarray of shape (n_features,)
-        Where a column has a long tail, it was first replaced by ``arcsinh((x - middle_) / width_)``, which is linear
-        in the middle and a logarithm far out; a width of 0 marks a column without.
+        If the winner sees long tails calmed: such a column was first replaced by ``arcsinh((x - middle_) / width_)``,
+        which is linear in the middle and a logarithm far out. A width of 0 marks a column that was not.
 
     See Also
     --------
@@ -187,7 +188,6 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         weights = check_sample_weight(sample_weight, len(table))
         learn = links.must_annotators is not None or links.cannot_annotators is not None
         links = links.at_most(FIRST_RELIABILITY) if learn else links
-        self.center_, self.scale_, self.middle_, self.width_ = astuple(table.scaling)
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
 
@@ -203,8 +203,12 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
 
         checked = check_links(links, len(table), self.n_classes_, rows)
         known = check_known_labels(y, len(table), self.n_classes_, checked)
-        chosen = [candidate for candidate in candidates if candidate.finished][: self.committee] or candidates[:1]
-        Z = table.all()
+        columns = candidates[0].columns
+        scaling = table.scalings[columns]
+        self.center_, self.scale_, self.middle_, self.width_ = astuple(scaling)
+        finished = [candidate for candidate in candidates if candidate.finished and candidate.columns == columns]
+        chosen = finished[: self.committee] or candidates[:1]
+        Z = table.all(scaling)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the search has its own number of steps
             self.estimators_ = [
@@ -213,8 +217,8 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             ]
         self.best_estimator_ = self.estimators_[0]
         self.links_to_review_ = self.best_estimator_.links_to_review_
-        self._align(ground.given.X)
-        self._label(table, Z, checked, known, learn)
+        self._align(ground.views[columns].X)
+        self._label(table, scaling, Z, checked, known, learn)
         return self
 
     def predict(self, X: Points) -> Ints:
@@ -349,27 +353,35 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             )
         rows = _sample(len(table), links, weights, known, budget.n_points, seed)
         X = table.take(rows)
-        some = Knowledge(
-            table.scaling(X),
-            links if len(rows) == len(table) else links.restrict(rows),
-            None if weights is None else weights[rows],
-            None if known is None else known[rows],
-        )
-        Z, X = starts.without_gaps(some.X), starts.without_gaps(X[:, table.scaling.scale > 0])
+        links = links if len(rows) == len(table) else links.restrict(rows)
+        weights = None if weights is None else weights[rows]
+        known = None if known is None else known[rows]
+        plain = table.scalings[PLAIN].log_slope(X)
+        seen = {name: Knowledge(scaling(X), links, weights, known) for name, scaling in table.scalings.items()}
+        views = {
+            name: View(some.X, part(some), float((table.scalings[name].log_slope(X) - plain).sum()))
+            for name, some in seen.items()
+        }
         coupling = Graph(learn, quick=True)
         with unwarned():  # the winner is fitted with all there is
             models = {
-                name: bind(density, coupling, some.links, n_classes, 1.0)
-                for name, density in densities(some.X.shape[1]).items()
+                name: bind(density, coupling, links, n_classes, 1.0)
+                for name, density in densities(views[PLAIN].X.shape[1]).items()
             }
-        ground = Contest(some, models, graphs(Z, X), part(some), n_classes)
-        links = some.links
-        if some.known is not None:  # for the guesses, known labels are links like others
-            links = links.union(Links.from_labels(some.known))
-        guesses = first_guesses(Z, X, links, n_classes, budget.guesses, RandomState(seed))
-        with few_threads(*some.X.shape):
-            named = [(name, _renumbered(labels, some.known, n_classes)) for name, labels in guesses]
-            return ground, run(ground, named, budget, seed, self._progress)
+        filled = {name: starts.without_gaps(view.X) for name, view in views.items()}
+        X = starts.without_gaps(X[:, table.scalings[PLAIN].scale > 0])
+        ground = Contest(views, links, weights, models, graphs([*filled.values()], X), n_classes)
+        if known is not None:  # for the guesses, known labels are links like others
+            links = links.union(Links.from_labels(known))
+        guesses = (
+            (view, name, _renumbered(labels, known, n_classes))
+            for view, Z in filled.items()
+            for name, labels in first_guesses(
+                Z, X if len(views) == 1 else Z, links, n_classes, budget.guesses, RandomState(seed)
+            )
+        )
+        with few_threads(*X.shape):
+            return ground, run(ground, list(guesses), budget, seed, self._progress)
 
     def _choose(self, contest: Any, n_rows: int) -> int:
         """Try all numbers of classes with a small budget and choose one by the best candidate of each."""
@@ -406,7 +418,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             shrinkage="auto",
             reg_covar=REG_COVAR,
             init=start,
-            max_iter=LAST_STEPS if len(ground.given.X) < n_rows else 1,
+            max_iter=LAST_STEPS if ground.shape[0] < n_rows else 1,
             random_state=0,
         )
 
@@ -419,7 +431,9 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         each = [model.predict_proba(Z)[:, place] for model, place in zip(self.estimators_, self._places, strict=True)]
         return np.asarray(np.mean(each, axis=0))
 
-    def _label(self, table: Rows, Z: Floats | Blocks, links: Links, known: Ints | None, learn: bool) -> None:
+    def _label(
+        self, table: Rows, scaling: Scaling, Z: Floats | Blocks, links: Links, known: Ints | None, learn: bool
+    ) -> None:
         """Labels of the training points: of the only member, or of the committee with the links put in again."""
         if len(self.estimators_) == 1:
             self.labels_ = self.best_estimator_.labels_
@@ -429,7 +443,7 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
             self.labels_ = np.where(known >= 0, known, self.labels_)
         points = links.points
         if len(points):
-            linked = table.scaling(table.take(points))
+            linked = scaling(table.take(points))
             with np.errstate(divide="ignore"):
                 log_probability = np.maximum(np.log(self._mean_probability(linked)), -1e3)
             parameters = self.best_estimator_._parameters

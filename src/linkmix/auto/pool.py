@@ -22,7 +22,8 @@ from linkmix.auto.shapes import SHAPES
 from linkmix.auto.structure import structure
 from linkmix.densities import Gaussian, StudentT
 from linkmix.errors import DegenerateCluster
-from linkmix.fitting import Knowledge, naming_rows
+from linkmix.fitting import naming_rows
+from linkmix.links import Links
 
 FIRST_STEPS = 5
 """EM steps after which a candidate is looked at for the first time."""
@@ -41,6 +42,7 @@ REG_COVAR = 1e-4
 
 LEADERBOARD = np.dtype(
     [
+        ("columns", "U8"),
         ("start", "U32"),
         ("shape", "U24"),
         ("links_broken", np.float64),
@@ -62,14 +64,14 @@ class Candidate:
 
     Attributes
     ----------
-    start, shape : str
-        Names of the first guess and of the shape.
+    columns, start, shape : str
+        Names of the way the columns are scaled, of the first guess and of the shape.
     parameters : Parameters
         Where EM is.
     evidence : Evidence
         What the links say of it.
     log_likelihood : float
-        J.
+        J, of the columns as they were scaled first.
     n_iter : int
         Number of EM steps.
     seconds : float
@@ -80,6 +82,7 @@ class Candidate:
         By what it was ranked.
     """
 
+    columns: str
     start: str
     shape: str
     parameters: em.Parameters
@@ -92,43 +95,72 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class View:
+    """The points as some of the candidates see them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Scaled points.
+    data : Data
+        The same, parted into free and linked ones.
+    units : float
+        What J loses by the scale of this view, compared with the first one.
+    """
+
+    X: Floats
+    data: em.Data
+    units: float = 0.0
+
+
+@dataclass(frozen=True)
 class Contest:
     """What all candidates are fitted to.
 
     Attributes
     ----------
-    given : Knowledge
-        Scaled points, links, weights and known labels.
+    views : mapping of str to View
+        The points, by the name of the way their columns are scaled.
+    links : Links
+        Links between them, by which candidates are judged.
+    weights : ndarray of shape (n_samples,) or None
+        How often each point counts.
     models : mapping of str to Model
         Density and coupling by the name of the density; the coupling has the links in it.
     graphs : list of sparse arrays
         Which points are neighbours.
-    data : Data
-        The points, parted into free and linked ones.
     n_classes : int
         Number of classes.
     """
 
-    given: Knowledge
+    views: Mapping[str, View]
+    links: Links
+    weights: Floats | None
     models: Mapping[str, em.Model]
     graphs: list[Any]
-    data: em.Data
     n_classes: int
 
-    def begin(self, start: str, labels: Ints, shape: str, seed: int) -> Candidate | None:
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of points and of columns."""
+        n, d = next(iter(self.views.values())).X.shape
+        return n, d
+
+    def begin(self, columns: str, start: str, labels: Ints, shape: str, seed: int) -> Candidate | None:
         """Start EM from a guess and make the first steps; None if a cluster degenerates."""
         begin = time.perf_counter()
         model = self.model(shape)
         layout = starts.Shape(self.n_classes, SHAPES[shape].clusters, SHAPES[shape].shared)
-        random, weights = RandomState(seed), self.given.sample_weight
-        first = starts.from_classes(model.density, self.given.X, labels, layout, random, weights)
+        X = self.views[columns].X
+        first = starts.from_classes(model.density, X, labels, layout, RandomState(seed), self.weights)
         if model.coupling.annotators:
             first = replace(first, reliability=model.coupling.first_reliability())
-        return self._run(Candidate(start, shape, first, Evidence(0, 0, labels), 0.0, 0, 0.0), FIRST_STEPS, 0.0, begin)
+        candidate = Candidate(columns, start, shape, first, Evidence(0, 0, labels), 0.0, 0, 0.0)
+        return self._run(candidate, FIRST_STEPS, 0.0, begin)
 
-    def once_more(self, labels: Ints, shape: str, seed: int) -> Candidate | None:
+    def once_more(self, columns: str, labels: Ints, shape: str, seed: int) -> Candidate | None:
         """Run a candidate from what the best ones agree on."""
-        begun = self.begin("the best", labels, shape, seed)
+        begun = self.begin(columns, "the best", labels, shape, seed)
         return None if begun is None else self.finish(begun)
 
     def finish(self, candidate: Candidate) -> Candidate | None:
@@ -137,21 +169,22 @@ class Contest:
         return None if done is None else replace(done, finished=True)
 
     def _run(self, candidate: Candidate, n_steps: int, tol: float, begin: float) -> Candidate | None:
+        view = self.views[candidate.columns]
         try:
-            with naming_rows(self.given.links, self.n_classes):
-                fit = em.fit(self.model(candidate.shape), self.data, candidate.parameters, tol=tol, max_iter=n_steps)
+            with naming_rows(self.links, self.n_classes):
+                fit = em.fit(self.model(candidate.shape), view.data, candidate.parameters, tol=tol, max_iter=n_steps)
         except DegenerateCluster:
             return None
         return replace(
             self.judged(replace(candidate, parameters=fit.parameters)),
-            log_likelihood=fit.log_likelihood,
+            log_likelihood=fit.log_likelihood + view.units,
             n_iter=candidate.n_iter + len(fit.trace) - 1,
             seconds=candidate.seconds + time.perf_counter() - begin,
         )
 
     def judged(self, candidate: Candidate) -> Candidate:
         """The candidate with what speaks for it."""
-        evidence = weigh(self.probabilities(candidate), self.given.links)
+        evidence = weigh(self.probabilities(candidate), self.links)
         found = structure(self.graphs, evidence.labels, self.n_classes)
         return replace(candidate, evidence=replace(evidence, structure=found))
 
@@ -161,8 +194,7 @@ class Contest:
         if not annotators:
             return self
         reliability = np.median([candidate.parameters.reliability for candidate in candidates], axis=0)
-        links = self.given.links.at_most(dict(zip(annotators, reliability.tolist(), strict=True)))
-        return replace(self, given=replace(self.given, links=links))
+        return replace(self, links=self.links.at_most(dict(zip(annotators, reliability.tolist(), strict=True))))
 
     def model(self, shape: str) -> em.Model:
         """Density and coupling for a shape."""
@@ -172,21 +204,21 @@ class Contest:
         """Whether there are a few points for each cluster of a shape, if it has many."""
         n_clusters = SHAPES[shape].clusters * self.n_classes
         few = POINTS_PER_CLUSTER if SHAPES[shape].clusters > 3 else 1
-        return few * n_clusters <= len(self.given.X)
+        return few * n_clusters <= self.shape[0]
 
     def probabilities(self, candidate: Candidate) -> Floats:
         """Probability of each class for all points, from the point alone."""
         density = self.model(candidate.shape).density
-        return shares(em.class_log_joint(density, candidate.parameters, self.given.X))
+        return shares(em.class_log_joint(density, candidate.parameters, self.views[candidate.columns].X))
 
     def bic(self, candidate: Candidate) -> float:
         """Bayesian information criterion; lower is better."""
-        parameters, n_features = candidate.parameters, self.given.X.shape[1]
+        parameters, (n_points, n_features) = candidate.parameters, self.shape
         n_components = SHAPES[candidate.shape].clusters * self.n_classes
         density = self.model(candidate.shape).density
         free = density.free_parameters(parameters.components, n_components, n_features)
         count = parameters.cluster_weights.size - 1 + free
-        return -2 * candidate.log_likelihood + count * float(np.log(len(self.given.X)))
+        return -2 * candidate.log_likelihood + count * float(np.log(n_points))
 
 
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
@@ -194,7 +226,7 @@ Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 def run(
     contest: Contest,
-    guesses: Iterable[tuple[str, Ints]],
+    guesses: Iterable[tuple[str, str, Ints]],
     budget: Budget,
     seed: int,
     progress: Progress,
@@ -205,8 +237,8 @@ def run(
     ----------
     contest : Contest
         What to fit to.
-    guesses : iterable of (name, labels)
-        Where to start.
+    guesses : iterable of (columns, name, labels)
+        Where to start: by which view, from which guess, and its labels.
     budget : Budget
         Shapes for all guesses, shapes for what the best candidates agree on, and by what to rank.
     seed : int
@@ -221,7 +253,7 @@ def run(
     """
     rule = budget.rule
     tried = [shape for shape in budget.shapes if contest.takes(shape)]
-    tasks = [partial(contest.begin, name, labels, shape, seed) for name, labels in guesses for shape in tried]
+    tasks = [partial(contest.begin, *guess, shape, seed) for guess in guesses for shape in tried]
     begun = _all(tasks, progress)
     if not begun:
         raise DegenerateCluster(
@@ -240,7 +272,8 @@ def run(
     if finished[0].evidence.broken == 0:  # the links ask for no more
         return finished + given_up
     labels = mean_of([contest.probabilities(best) for best in finished[:BEST]]).argmax(axis=1)
-    more = [partial(contest.once_more, labels, shape, seed) for shape in budget.more_shapes if contest.takes(shape)]
+    shapes = [shape for shape in budget.more_shapes if contest.takes(shape)]
+    more = [partial(contest.once_more, view, labels, shape, seed) for view in contest.views for shape in shapes]
     return _ranked(finished + _all(more, progress), rule, contest.n_classes) + given_up
 
 
@@ -260,6 +293,7 @@ def leaderboard(contest: Contest, candidates: list[Candidate]) -> Array:
     table = np.empty(len(candidates), dtype=LEADERBOARD)
     for row, candidate in enumerate(candidates):
         table[row] = (
+            candidate.columns,
             candidate.start,
             candidate.shape,
             candidate.evidence.broken,

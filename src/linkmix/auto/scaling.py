@@ -1,7 +1,8 @@
-"""Columns brought to unit variance, of points in memory or read block by block; long tails calmed.
+"""Columns brought to unit variance, of points in memory or read block by block; plain, or with long tails calmed.
 
 Amounts, sizes and concentrations often have a few values far from all others, which stretch a Gaussian and hide what
-is close together. Such a column is calmed by asinh, which is linear around the median and a logarithm far from it.
+is close together. Such a column is calmed by asinh, which is linear around the median and a logarithm far from it. But
+a narrow class inside a wide one is best seen as it is: the search looks at the points in both ways.
 """
 
 from collections.abc import Callable
@@ -20,6 +21,8 @@ SKEWED = 1.0
 """Skewness from which on, to either side, a column has a long tail."""
 MOST_ROWS = 10_000
 """Rows, evenly spaced, by which tails are judged."""
+PLAIN, CALM = "plain", "calm"
+"""Names of the two ways."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Scaling:
 
 
 class Rows:
-    """Scaled rows of an array, or of a table that is read block by block.
+    """Rows of an array, or of a table that is read block by block, and the ways to scale them.
 
     Parameters
     ----------
@@ -81,7 +84,9 @@ class Rows:
     def __init__(self, points: Floats | Table, blocks: Blocks | None) -> None:
         self.points, self.blocks = points, blocks
         some = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_ROWS)).astype(np.int64))
-        self.scaling = _calmed(self.take(some), _plain(points))
+        plain = _plain(points)
+        calm = _calmed(self.take(some), plain)
+        self.scalings = {PLAIN: plain, CALM: calm} if calm.width.any() else {PLAIN: plain}
 
     def __len__(self) -> int:
         return len(self.points)
@@ -92,11 +97,11 @@ class Rows:
             return np.asarray(self.points.take(rows))
         return self.points if len(rows) == len(self) else self.points[rows]
 
-    def all(self) -> Floats | Blocks:
+    def all(self, scaling: Scaling) -> Floats | Blocks:
         """All of them scaled, to be fitted to."""
         if not isinstance(self.points, Table):
-            return self.scaling(self.points)
-        return scaled_blocks(self.blocks, self.points, self.scaling)
+            return scaling(self.points)
+        return scaled_blocks(self.blocks, self.points, scaling)
 
 
 def scaled_blocks(blocks: Blocks | None, table: Table, scaling: Scaling) -> Blocks:
@@ -130,8 +135,11 @@ def _calmed(some: Floats, plain: Scaling) -> Scaling:
     center, scale, middle, width = (array.copy() for array in (plain.center, plain.scale, plain.middle, plain.width))
     for j in np.flatnonzero(np.abs(np.nanmean(far**3, axis=0)) > SKEWED):
         values = some[:, j][~np.isnan(some[:, j])]
-        middle[j] = np.median(values)
-        width[j] = 1.4826 * np.median(np.abs(values - middle[j])) or plain.scale[j]  # a normal one's deviation
+        median = np.median(values)
+        deviation = 1.4826 * np.median(np.abs(values - median))  # for a normal one the standard deviation
+        if deviation == 0:  # one value for most rows, as of empty pixels, and no tail
+            continue
+        middle[j], width[j] = median, deviation
         calmed = np.arcsinh((values - middle[j]) / width[j])
         center[j], scale[j] = calmed.mean(), calmed.std()
     return Scaling(center, scale, middle, width)

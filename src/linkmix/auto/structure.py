@@ -19,14 +19,14 @@ EVEN, AT_LEAST = 0.25, 1.2
 """Points are also compared by the columns as they are if so large a share of these, and so many, seem to vary alike."""
 
 
-def graphs(Z: Floats, X: Floats) -> list[Any]:
-    """Neighbours by scaled columns, by columns of unit variance, and by the columns as they are.
+def graphs(views: Sequence[Floats], X: Floats) -> list[Any]:
+    """Neighbours by columns scaled in some ways, and also by the columns as they are.
 
     The last only where no few columns outweigh all others, and none that is the same as one before.
 
     Parameters
     ----------
-    Z : ndarray of shape (n_samples, n_features)
+    views : sequence of ndarray of shape (n_samples, n_features)
         Points without gaps, columns scaled.
     X : ndarray of shape (n_samples, n_features)
         The same as they were; no column is constant.
@@ -40,19 +40,16 @@ def graphs(Z: Floats, X: Floats) -> list[Any]:
     --------
     >>> import numpy as np
     >>> Z = np.random.default_rng(0).normal(size=(30, 4))
-    >>> len(graphs(Z, Z * [1.0, 2.0, 1.0, 2.0])), len(graphs(Z, Z * [1.0, 1.0, 1.0, 1000.0]))
+    >>> len(graphs([Z], Z * [1.0, 2.0, 1.0, 2.0])), len(graphs([Z], Z * [1.0, 1.0, 1.0, 1000.0]))
     (2, 1)
     """
-    if len(Z) < 2:
+    if len(X) < 2:
         return []
-    spread = X.std(axis=0)
-    spread /= spread.max() or 1.0
-    variance = spread**2
+    variance = (X.std(axis=0) / (X.std(axis=0).max() or 1.0)) ** 2
     n_alike = variance.sum() ** 2 / max((variance**2).sum(), np.finfo(np.float64).tiny)
-    views = [Z, (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)]
-    views += [X] if n_alike >= max(EVEN * len(spread), AT_LEAST) else []
-    n_neighbors = min(NEIGHBOURS, len(Z) - 1)
-    return [neighbour_graph(view, n_neighbors) for view in distinct(views)]
+    as_they_are = [X] if n_alike >= max(EVEN * len(variance), AT_LEAST) else []
+    n_neighbors = min(NEIGHBOURS, len(X) - 1)
+    return [neighbour_graph(view, n_neighbors) for view in distinct([*views, *as_they_are])]
 
 
 def modularity(graph: Any, labels: Ints, n_classes: int) -> float:

@@ -150,7 +150,7 @@ class _Matrix(CovarianceForm):
         return np.asarray(np.log(np.diagonal(whiteners, axis1=-2, axis2=-1)).sum(axis=-1))
 
     def trace(self, whiteners: Floats, covariances: Floats, n_features: int) -> Floats:
-        return np.asarray(np.einsum("...ij,...ik,...kj->...", whiteners, covariances, whiteners))
+        return np.asarray(((covariances @ whiteners) * whiteners).sum(axis=(-2, -1)))
 
     def moment(self, differences: Floats, weights: Floats) -> Floats:
         return np.asarray((differences * weights[:, None]).T @ differences)

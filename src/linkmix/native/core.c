@@ -165,7 +165,7 @@ static double pair_by_logarithms(const Pairs *q, Long k, double *to_i, double *t
 #include "kernels.h"
 #define W 8
 #define FN(name) name##_avx512
-#define TARGET __attribute__((target("avx512f,avx512dq,fma,prefer-vector-width=512")))
+#define TARGET __attribute__((target("avx512f,avx512dq,fma,popcnt,prefer-vector-width=512")))
 #include "kernels.h"
 #endif
 

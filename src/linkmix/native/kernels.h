@@ -341,36 +341,54 @@ static TARGET void FN(add_pair)(Long d, const double *x, const double *weighted,
         FN(add_rows)(1, i, x, weighted, first, second);
 }
 
+/* Puts the shares of a vector that leave a trace, and the places of their rows, behind those found before. Never asks
+ * which ones they are: what can not be foretold costs more than the work. */
+INLINE Long FN(collect)(vec share, Long first, Long n, Long *place, double *found)
+{
+#if W == 8
+    __mmask8 some = _mm512_cmp_pd_mask((__m512d)share, _mm512_set1_pd(NEGLIGIBLE), _CMP_GT_OQ);
+    __m512i lanes = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
+    _mm512_storeu_si512(place + n, _mm512_maskz_compress_epi64(some, lanes));
+    _mm512_storeu_pd(found + n, _mm512_maskz_compress_pd(some, (__m512d)share));
+    return n + __builtin_popcount(some);
+#else
+    for (int lane = 0; lane < W; lane++) {
+        place[n] = first + lane;
+        found[n] = share[lane];
+        n += share[lane] > NEGLIGIBLE;
+    }
+    return n;
+#endif
+}
+
 /* Five to NARROW columns: vectors over rows. Rows without a share are left out, where that pays for collecting others. */
 static TARGET void FN(narrow_moments)(Long d, const double *mean, const double *panels, const double *shares,
                                       Long padded, double *buffer, vec *acc)
 {
-    double *x = buffer, *weighted = buffer + d * PAIR, *share = buffer + 2 * d * PAIR;
-    Long active[BLOCK], n_active = 0;
+    double *x = buffer, *weighted = buffer + d * PAIR;
+    Long place[BLOCK + PAIR], n_active = 0; /* of the first column of each active row */
+    double share[BLOCK + PAIR];
     vec weight = FN(all)(0.0);
-    for (Long b = 0; b < padded; b += W)
-        weight += LOAD(shares + b);
+    for (Long start = 0; start < padded; start += PANEL)
+        for (Long v = 0; v < PANEL; v += W) {
+            vec some = LOAD(shares + start + v);
+            weight += some;
+            n_active = FN(collect)(some, start * d + v, n_active, place, share);
+        }
     acc[0] += weight;
-    for (Long b = 0; b < padded; b++) {
-        active[n_active] = b;
-        n_active += shares[b] > NEGLIGIBLE;
-    }
     if (n_active * 10 < padded * 3) {
+        for (Long k = 0; k < PAIR && n_active; k++) { /* the last rows are filled up with the first one, without a share */
+            place[n_active + k] = place[0];
+            share[n_active + k] = 0.0;
+        }
         for (Long start = 0; start < n_active; start += PAIR) {
-            Long n = n_active - start < PAIR ? n_active - start : PAIR;
-            Long place[PAIR];
-            for (Long k = 0; k < PAIR; k++) {
-                Long b = active[start + (k < n ? k : 0)];
-                place[k] = b / PANEL * PANEL * d + b % PANEL;
-                share[k] = k < n ? shares[b] : 0.0;
-            }
             for (Long j = 0; j < d; j++) {
                 for (int k = 0; k < PAIR; k++)
-                    x[j * PAIR + k] = panels[place[k] + j * PANEL];
+                    x[j * PAIR + k] = panels[place[start + k] + j * PANEL];
                 for (int v = 0; v < PAIR; v += W) {
                     vec difference = LOAD(x + j * PAIR + v) - mean[j];
                     STORE(x + j * PAIR + v, difference);
-                    STORE(weighted + j * PAIR + v, difference * LOAD(share + v));
+                    STORE(weighted + j * PAIR + v, difference * LOAD(share + start + v));
                 }
             }
             FN(add_pair)(d, x, weighted, acc + 1, acc + 1 + d);

@@ -10,7 +10,8 @@ from linkmix import em, starts
 from linkmix.arrays import Array, Floats, Ints, shares
 from linkmix.auto.budgets import Budget
 from linkmix.auto.labelings import first_guesses
-from linkmix.auto.pool import Candidate, Contest, densities, run
+from linkmix.auto.pool import Candidate, Contest, View, densities, run
+from linkmix.auto.scaling import PLAIN
 from linkmix.auto.structure import graphs
 from linkmix.couplings.graph import Graph, unwarned
 from linkmix.couplings.review import REVIEW, links_to_review
@@ -113,7 +114,7 @@ def by_answers(state: State, rows: Ints, spread: Floats) -> Iterator[tuple[str, 
     at = np.searchsorted(rows, answered)
     inside = rows[np.minimum(at, len(rows) - 1)] == answered
     first[at[inside], known[inside]] = 1.0
-    for graph in graphs(Z[rows], Z[rows] * spread):
+    for graph in graphs([Z[rows]], Z[rows] * spread):
         degree = np.sqrt(np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12))[:, None]
         mass = first
         for _ in range(SPREAD_STEPS):
@@ -224,8 +225,10 @@ def _ranked(
             name: bind(density, Graph(quick=True), given.links, n_classes, 1.0)
             for name, density in densities(given.X.shape[1]).items()
         }
-        ground = Contest(given, models, graphs(given.X, given.X * spread), part(given), n_classes)
-        return ground, run(ground, starts_from, BUDGET, seed, lambda results, total: results)
+        views = {PLAIN: View(given.X, part(given))}
+        ground = Contest(views, given.links, None, models, graphs([given.X], given.X * spread), n_classes)
+        guesses = [(PLAIN, name, labels) for name, labels in starts_from]
+        return ground, run(ground, guesses, BUDGET, seed, lambda results, total: results)
 
 
 def _disagreement(found: list[Candidate], n_classes: int) -> float:

@@ -21,8 +21,8 @@ from linkmix.fitting import Knowledge, bind, few_threads, part
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.queries.cover import seeds
-from linkmix.queries.doubts import settled
-from linkmix.queries.state import Ground, Known, State, squared_distances
+from linkmix.queries.doubts import believed_links, settled
+from linkmix.queries.state import Ground, State, squared_distances
 
 BUDGET = Budget(
     guesses=("k-means", "k-means, one scale", "E2CP, sparse", "E2CP, sparse, one scale"),
@@ -32,7 +32,7 @@ BUDGET = Budget(
 )
 """Labels that know of no answers, made once; shapes of classes for every start, and for what the best ones agree on."""
 BELIEVED = 0.95
-"""Confidence of a settled answer, where answers may be wrong."""
+"""Confidence of an answer, where answers turn out to contradict each other."""
 SMALLEST = 1e-12
 """No class of a row is less probable than this when rows that belong together vote."""
 SPREAD, SPREAD_STEPS = 0.95, 50
@@ -82,8 +82,8 @@ def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Ref
 def refit(state: State, before: Refit, spread: Floats) -> Refit:
     """Fit to all answers: from where the last fit ended, from the answers alone, and from the first guesses."""
     ground = state.ground
+    links = believed_links(state)
     state, _ = settled(state)
-    links = usable_links(state)
     rows = np.union1d(before.rows, links.points)
     guesses = before.guesses
     if len(rows) > len(before.rows):  # rows that were not among those that may be asked about
@@ -92,12 +92,6 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
     now = ("now", before.probabilities[rows].argmax(axis=1))
     named = [now, *by_answers(state, rows, spread), *guesses]
     return _contest(ground.Z, spread, rows, links, ground.n_classes, named, guesses, ground.seed, now[1])
-
-
-def usable_links(state: State) -> Links:
-    """Answers as links, without those that contradict earlier ones."""
-    links = Known(state.answers).links()
-    return links.at_most(BELIEVED) if state.ground.wrong else links
 
 
 def by_answers(state: State, rows: Ints, spread: Floats) -> Iterator[tuple[str, Ints]]:

@@ -3,7 +3,8 @@
 A table of a million rows and ten columns as CSV and as Parquet, three classes, a hundred links. Each side is a process
 of its own, from start to end: read the file, fit, write a label and the probabilities of all classes for each row. The
 script reads with pandas, fits scikit-learn's GaussianMixture with its defaults, which uses no links, and writes with
-pandas. Sides take turns, and the fastest turn of each counts; memory is the peak of the process.
+pandas. Sides take turns, and the fastest turn of each counts; memory is the peak of the process, with the parts of
+scratch files that are mapped into it, which the system takes back when others need room.
 """
 
 import argparse

@@ -72,7 +72,7 @@ def fewest_broken(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
 
 
 OTHER_DATA = ("two-moons", "toy-large", "coil20-10@1000", "coil20-15@1000")
-OTHER_METHODS = ("auto", "e2cp", "e2cp-sparse", "linkmix", "mpck-means", "cop-kmeans", "paper")
+OTHER_METHODS = ("auto", "e2cp", "e2cp-sparse", "linkmix", "mpck-means", "paper")
 DEFAULT = BUDGETS["default"]
 PARTS: dict[str, dict[str, object]] = {
     "as it is": {},

@@ -1,5 +1,7 @@
 """AutoLinkMixture: candidates, the rule that ranks them, and what users rely on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, em, links_satisfied, purity
+from linkmix.auto import BUDGETS
 from linkmix.auto.labelings import LABELINGS, by_links, first_guesses
 from linkmix.auto.ranking import AGREEMENT, STRUCTURE, Evidence, agreement, by_links_structure_and_agreement, weigh
 from linkmix.auto.shapes import SHAPES
@@ -300,10 +303,10 @@ def test_more_clusters_are_tried_only_where_the_links_ask_for_them():
 
 
 def test_no_labels_are_rewarded_for_meeting_links_that_are_likely_wrong():
-    """Of five links, each right with probability 0.8, right labels break one: to meet all five is no merit."""
+    """Of five links, each right with probability 0.8, right labels break one, or two: to meet all five is no merit."""
     links = Links(must=[(0, 1), (0, 2), (0, 3), (4, 5), (4, 6)], must_confidence=0.8)
     all_met, one_broken, two_broken = np.zeros(7, int), np.array([0, 0, 0, 1, 0, 0, 0]), np.array([0, 0, 0, 1, 0, 0, 1])
-    expected = 5 * (0.8 * np.log(0.8) + 0.2 * np.log(0.2))
+    expected = 5 * (0.8 * np.log(0.8) + 0.2 * np.log(0.2)) - np.sqrt(5 * 0.8 * 0.2) * np.log(0.8 / 0.2)
     found = [weigh(np.eye(2)[labels], links).log_probability for labels in (all_met, one_broken, two_broken)]
     np.testing.assert_allclose(found[:2], expected)
     assert found[2] == pytest.approx(3 * np.log(0.8) + 2 * np.log(0.2))
@@ -341,7 +344,8 @@ def test_links_weigh_as_far_as_they_are_sure():
     assert weigh(p, sure).broken == 1
     assert weigh(p, sure).log_probability == pytest.approx(np.log(together))
     assert weigh(p, unsure).broken == pytest.approx(0.4)
-    assert weigh(p, unsure).log_probability == pytest.approx(np.log(0.7 * together + 0.3 * (1 - together)))
+    p = np.array([[1.0, 0.0], [0.01, 0.99]])
+    assert weigh(p, unsure).log_probability == pytest.approx(np.log(0.7 * 0.01 + 0.3 * 0.99))
     assert weigh(np.eye(2), sure).log_probability == pytest.approx(np.log(0.05))
 
 
@@ -366,8 +370,10 @@ def small_portions(monkeypatch):
 def test_rows_read_block_by_block(small_portions, tmp_path, committee):
     """The same clustering as of the array, also with gaps, and of a memory-mapped file."""
     points = np.column_stack([X, np.ones(len(X))])  # a constant column is left out
+    points[:, :4] = np.exp(points[:, :4] / X[:, :4].std(axis=0))  # long tails
     points[::11, 2] = np.nan
-    model = AutoLinkMixture(3, budget="small", committee=committee, random_state=0)
+    few = replace(BUDGETS["small"], guesses=("k-means", "PCK-means"), shapes=("1", "1, heavy tails"), more_shapes=())
+    model = AutoLinkMixture(3, budget=few, committee=committee, random_state=0)
     here = clone(model).fit(points, links=LINKS)
     blocks = Blocks([points[:50], points[50:51], points[51:]])
     there = clone(model).fit(blocks, links=LINKS)

@@ -309,6 +309,8 @@ class Blocks(Source):
             try:
                 yield door.survey(block)
             except ValueError as error:
+                if self._array is not None:  # whoever gives an array knows of no blocks
+                    raise
                 raise ValueError(f"block {number} of X, counted from 0: {error}") from error
 
 

@@ -373,15 +373,15 @@ class AutoLinkMixture(ClusterMixin, BaseEstimator):
         ground = Contest(views, links, weights, models, graphs([*filled.values()], X), n_classes)
         if known is not None:  # for the guesses, known labels are links like others
             links = links.union(Links.from_labels(known))
-        guesses = (
+        guesses = [
             (view, name, _renumbered(labels, known, n_classes))
             for view, Z in filled.items()
             for name, labels in first_guesses(
                 Z, X if len(views) == 1 else Z, links, n_classes, budget.guesses, RandomState(seed)
             )
-        )
+        ]
         with few_threads(*X.shape):
-            return ground, run(ground, list(guesses), budget, seed, self._progress)
+            return ground, run(ground, guesses, budget, seed, self._progress)
 
     def _choose(self, contest: Any, n_rows: int) -> int:
         """Try all numbers of classes with a small budget and choose one by the best candidate of each."""

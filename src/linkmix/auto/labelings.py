@@ -93,6 +93,8 @@ def first_guesses(
 ) -> Iterator[tuple[str, Ints]]:
     """Labels by each method that can take so many points; equal ones once.
 
+    Most of the methods believe every link. Where links may be wrong, each also makes a guess without any.
+
     Parameters
     ----------
     Z : ndarray of shape (n_samples, n_features)
@@ -115,19 +117,21 @@ def first_guesses(
     """
     views: dict[str, Floats] = dict(zip(("columns", "whole"), distinct([Z, X]), strict=False))
     seen: set[bytes] = set()
+    unsure = any(c is not None and np.any(c < 1) for c in (links.must_confidence, links.cannot_confidence))
     for name in names:
         labeling = LABELINGS[name]
         if labeling.distances == "links":
             views.setdefault("links", by_links(Z, links))
         if len(Z) > labeling.at_most or labeling.distances not in views:
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a guess may stop early
-            labels = labeling.guess(views[labeling.distances], links, n_classes, random)
-        key = _in_order(labels).tobytes()
-        if key not in seen:
-            seen.add(key)
-            yield name, labels
+        for said in (links, Links()) if unsure else (links,):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a guess may stop early
+                labels = labeling.guess(views[labeling.distances], said, n_classes, random)
+            key = _in_order(labels).tobytes()
+            if key not in seen:
+                seen.add(key)
+                yield (name if said is links else f"{name}, no links"), labels
 
 
 def by_links(Z: Floats, links: Links) -> Floats:

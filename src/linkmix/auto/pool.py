@@ -43,7 +43,7 @@ REG_COVAR = 1e-4
 LEADERBOARD = np.dtype(
     [
         ("columns", "U8"),
-        ("start", "U32"),
+        ("start", "U40"),
         ("shape", "U24"),
         ("links_broken", np.float64),
         ("log_probability_of_links", np.float64),

@@ -37,8 +37,8 @@ class Evidence:
     broken : float
         Number of links that its labels break, each counted as far as it is sure.
     log_probability : float
-        Log-probability of the links, and no more than what right labels are expected to have: where links may be
-        wrong, labels that meet nearly all of them meet wrong ones too.
+        Log-probability of the links, and no more than what right labels may well have, by a standard deviation: where
+        links may be wrong, labels that meet nearly all of them meet wrong ones too.
     labels : ndarray of shape (n_samples,)
         Labels from the points alone.
     structure : float
@@ -80,7 +80,7 @@ def weigh(probabilities: Floats, links: Links) -> Evidence:
     (1.0, 0.09)
     """
     labels = probabilities.argmax(axis=1)
-    broken, total, n_links, most = 0.0, 0.0, 0.0, 0.0
+    broken, total, n_links, most, variance = 0.0, 0.0, 0.0, 0.0, 0.0
     for pairs, confidence, wanted in (
         (links.must, links.must_confidence, True),
         (links.cannot, links.cannot_confidence, False),
@@ -93,7 +93,9 @@ def weigh(probabilities: Floats, links: Links) -> Evidence:
         broken += float(((2 * sure - 1) * ((labels[a] == labels[b]) != wanted)).sum())
         total += float(np.log(np.maximum(sure * holds + (1 - sure) * (1 - holds), LEAST)).sum())
         most += float((xlogy(sure, sure) + xlogy(1 - sure, 1 - sure)).sum())
-    return Evidence(broken, min(total, most), labels, n_links=n_links)
+        unsure = sure[sure < 1]
+        variance += float((unsure * (1 - unsure) * np.log(unsure / (1 - unsure)) ** 2).sum())
+    return Evidence(broken, min(total, most - np.sqrt(variance)), labels, n_links=n_links)
 
 
 def by_links_structure_and_agreement(candidates: Sequence[Evidence], n_classes: int) -> Floats:

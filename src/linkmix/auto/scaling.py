@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 SKEWED = 1.0
 """Skewness from which on, to either side, a column has a long tail."""
+ENOUGH = 0.15
+"""Share of the columns with long tails from which on it is worth to calm them."""
 MOST_ROWS = 10_000
 """Rows, evenly spaced, by which tails are judged."""
 PLAIN, CALM = "plain", "calm"
@@ -86,7 +88,8 @@ class Rows:
         some = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_ROWS)).astype(np.int64))
         plain = _plain(points)
         calm = _calmed(self.take(some), plain)
-        self.scalings = {PLAIN: plain, CALM: calm} if calm.width.any() else {PLAIN: plain}
+        n_long, n_used = np.count_nonzero(calm.width), np.count_nonzero(plain.scale)
+        self.scalings = {PLAIN: plain, CALM: calm} if n_long >= max(1, ENOUGH * n_used) else {PLAIN: plain}
 
     def __len__(self) -> int:
         return len(self.points)

@@ -55,8 +55,6 @@ def choose(
       linkmix choose points.csv --links links.csv --classes 3 --columns height,weight
     """  # noqa: D301
     with extras_needed(), bad_input():
-        import numpy as np
-
         from linkmix.auto import AutoLinkMixture
         from linkmix.choice import compare_shapes
         from linkmix.cli.fitting import scaled, scaling
@@ -70,8 +68,7 @@ def choose(
                 choice, n_classes = model.choice_, model.n_classes_
             else:
                 n_classes = int(classes)
-            varies = np.nanmax(table.X, axis=0) > np.nanmin(table.X, axis=0)
-            X = scaled(table.X, scaling(table.X))[:, varies]
+            X = scaled(table.X, scaling(table))[:, table.summary.high > table.summary.low]
             shapes = compare_shapes(X, statements, n_classes, random_state=seed, progress=progress("shapes", "fit"))
         if not len(shapes):
             raise ValueError(f"{points}: no shape can be fitted to {len(X)} rows: give more rows, or fewer classes")
@@ -162,7 +159,7 @@ def compare(
         classes, counts = np.unique(y.astype(str), return_counts=True)
         if len(classes) < 2 or len(classes) > len(y) // 2:
             raise BadFile(points, f"{len(classes)} different values in {len(y)} rows are no classes", column=truth)
-        X = scaled(table.X, scaling(table.X)) if scale else table.X
+        X = scaled(table.X, scaling(table)) if scale else table.X
         folder.mkdir(parents=True, exist_ok=True)
         name = points.stem
         runs = run(

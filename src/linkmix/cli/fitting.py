@@ -111,7 +111,7 @@ def fit(
         check(points, table, statements, model, classes, method)
         notebook: dict[str, Any] = {"columns": list(table.columns), "id": table.id_column, "method": method}
         if scale:
-            notebook |= scaling(table.X)
+            notebook |= scaling(table)
         X = scaled(table.X, notebook)
         say(f"Fitting {len(X):,} points with {method} ...")
         notes = list(about(table))
@@ -144,17 +144,21 @@ def predict(model: Path, points: Path, id_column: str | None, target: Path) -> N
       linkmix predict cells/model.linkmix more.parquet --id cell --out more-labels.csv
     """  # noqa: D301
     with extras_needed(), bad_input():
+        import numpy as np
+
         from linkmix.tables import column_names, read_points, write_labels
 
         saved, notes = load(model)
         if id_column is None and notes.get("id") in column_names(points):
             id_column = notes["id"]
-        table = read_points(points, id=id_column, columns=notes["columns"], texts=False)
+        table = read_points(points, id=id_column, columns=notes["columns"], texts=False, progress=watched())
         refuse_gaps(points, table, saved, "this model")
-        probabilities = saved.predict_proba(scaled(table.X, notes))
-        labels = probabilities.argmax(axis=1)
+        say(f"Labelling {len(table.X):,} points ...")
+        probabilities = probabilities_of(saved, table.X, notes)
+        labels = np.asarray(probabilities).argmax(axis=1)
         write_labels(target, table.ids, labels, probabilities, id_name=table.id_column or "id")
-    sizes = ", ".join(f"class {m}: {int((labels == m).sum()):,}" for m in range(probabilities.shape[1]))
+    n_classes = probabilities.shape[1]
+    sizes = ", ".join(f"class {m}: {n:,}" for m, n in enumerate(np.bincount(labels, minlength=n_classes).tolist()))
     click.echo(f"{len(labels):,} points labelled ({sizes}).\n{target}")
 
 
@@ -221,46 +225,66 @@ def refuse_gaps(points: Path, table: "Points", model: Any, name: str) -> None:
     import numpy as np
     from sklearn.utils import get_tags
 
+    from linkmix.blocks import Blocks
     from linkmix.errors import BadFile
 
     if get_tags(model).input_tags.allow_nan:
         return
-    gaps = np.isnan(table.X)
-    if gaps.any():
-        row, column = np.argwhere(gaps)[0]
+    n_missing = table.X.size - int(table.summary.n_values.sum())
+    if n_missing:
+        row = 0
+        for block in Blocks.from_array(table.X):
+            if (gaps := np.isnan(block)).any():
+                break
+            row += len(block)
+        below, column = np.argwhere(gaps)[0]
+        first = table.ids[row + int(below)]
         raise BadFile(
             points,
-            f"{int(gaps.sum()):,} values are missing, the first one of id {table.ids[row]!r}, and {name} needs all of "
+            f"{n_missing:,} values are missing, the first one of id {first!r}, and {name} needs all of "
             "them: fill them, choose other columns, or use --method auto",
             column=table.columns[column],
         )
 
 
-def scaling(X: "Floats") -> "dict[str, Floats]":
+def scaling(table: "Points") -> "dict[str, Floats]":
     """Mean and standard deviation of each column, 1 for a constant one."""
     import numpy as np
 
-    spread = np.nanstd(X, axis=0)
-    return {"center": np.nanmean(X, axis=0), "spread": np.where(spread > 0, spread, 1.0)}
+    mean, spread = table.summary.mean, table.summary.spread
+    return {"center": mean, "spread": np.where(spread > 0, spread, 1.0)}
 
 
 def scaled(X: "Floats", notes: Mapping[str, Any]) -> "Floats":
-    """Points as the model was given them."""
-    return X if "center" not in notes else (X - notes["center"]) / notes["spread"]
+    """Points as the model was given them; those of a large table in a scratch file of their own."""
+    from linkmix.blocks import Blocks
+    from linkmix.tables import piled
+
+    if "center" not in notes:
+        return X
+    return piled((block - notes["center"]) / notes["spread"] for block in Blocks.from_array(X))
+
+
+def probabilities_of(model: Any, X: "Floats", notes: Mapping[str, Any]) -> "Floats":
+    """Probability of each class for each point, block by block."""
+    import numpy as np
+
+    from linkmix.blocks import Blocks
+    from linkmix.tables import piled
+
+    return piled(model.predict_proba(scaled(np.asarray(block), notes)) for block in Blocks.from_array(X))
 
 
 def about(table: "Points") -> list[str]:
     """What the user should know about the columns."""
-    import numpy as np
-
     notes = []
     if table.left_out:
         notes.append(f"left out, for they hold no value: {', '.join(table.left_out)}")
-    low, high = np.nanmin(table.X, axis=0), np.nanmax(table.X, axis=0)
-    constant = [name for name, same in zip(table.columns, low == high, strict=True) if same]
+    found = table.summary
+    constant = [name for name, same in zip(table.columns, found.low == found.high, strict=True) if same]
     if constant:
         notes.append(f"the same value in every row, which says nothing about classes: {', '.join(constant)}")
-    n_missing = int(np.isnan(table.X).sum())
+    n_missing = table.X.size - int(found.n_values.sum())
     if n_missing:
         notes.append(f"{n_missing:,} values are missing; each class takes them for what it expects there")
     return notes
@@ -280,7 +304,7 @@ def summarise(
     from linkmix.registry import METHODS
     from linkmix.report import Result
 
-    probabilities = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+    probabilities = probabilities_of(model, X, {}) if hasattr(model, "predict_proba") else None
     sources = (points_path.name,) if links_path is None else (points_path.name, links_path.name)
     n_classes = int(getattr(model, "n_classes_", model.n_classes))
     typed = shlex.join(["linkmix", *sys.argv[1:]]) if Path(sys.argv[0]).name == "linkmix" else "linkmix fit"
@@ -339,7 +363,6 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     import numpy as np
 
     from linkmix.metrics import links_satisfied
-    from linkmix.report import profiles
 
     n, d = result.points.X.shape
     links = result.links
@@ -358,12 +381,11 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     for note in result.notes:
         click.echo(f"Note: {note}.")
     click.echo()
-    differences = profiles(result.points.X, result.labels, result.n_classes).differences
-    confidence, rows = result.confidence, []
+    differences, confidence, rows = result.profiles.differences, result.confidence, []
     for m, size in enumerate(result.sizes):
         top = np.argsort(-np.abs(differences[m]), kind="stable")[:3]
         apart = ", ".join(f"{result.points.columns[j]} {differences[m, j]:+.1f}" for j in top if differences[m, j])
-        sure = "" if confidence is None or not size else f"{confidence[result.labels == m].mean():.3f}"
+        sure = "" if confidence is None or not size else f"{confidence.means[m]:.3f}"
         rows.append([str(m), f"{size:,}", f"{100 * size / n:.1f} %", sure, "  " + (apart if size else "no points")])
     print_classes(["class", "points", "share", "confidence"], rows)
     click.echo()

@@ -134,7 +134,7 @@ def read(
     from linkmix.tables import read_links, read_points
 
     say(f"Reading {points} ...")
-    table = read_points(points, id=id_column, columns=columns, texts=False, **options)
+    table = read_points(points, id=id_column, columns=columns, texts=False, progress=watched(), **options)
     return table, Links() if links is None else read_links(links, table.ids)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkmix.cli.failures import bad_input, conflict_by_ids, extras_needed
-from linkmix.cli.options import FILE, id_option, points_argument
+from linkmix.cli.options import FILE, id_option, points_argument, watched
 
 if TYPE_CHECKING:
     from linkmix.links import Links
@@ -34,7 +34,7 @@ def check_links(points: Path, links: Path, id_column: str | None) -> None:
     with extras_needed(), bad_input():
         from linkmix.tables import examine_links, read_points
 
-        table = read_points(points, id=id_column, texts=False)
+        table = read_points(points, id=id_column, texts=False, progress=watched())
         found = examine_links(links, table.ids)
     show(found, table)
     if not found.sound:
@@ -111,7 +111,7 @@ def explain(model: Path, points: Path, a: str, b: str, links: Path | None, id_co
         saved, notes = load(model)
         if id_column is None and notes.get("id") in column_names(points):
             id_column = notes["id"]
-        table = read_points(points, id=id_column, columns=notes["columns"], texts=False)
+        table = read_points(points, id=id_column, columns=notes["columns"], texts=False, progress=watched())
         rows = [find(points, table, value) for value in (a, b)]
         if rows[0] == rows[1]:
             raise ValueError(f"{a!r} and {b!r} are one point: give two")
@@ -132,15 +132,14 @@ def explain(model: Path, points: Path, a: str, b: str, links: Path | None, id_co
 
 def find(points: Path, table: "Points", value: str) -> int:
     """Row of a point."""
-    import numpy as np
-
     from linkmix.errors import BadFile
+    from linkmix.tables.ids import rows_of
 
-    found = np.flatnonzero(table.ids == value)
-    if not len(found):
+    row = rows_of(table.ids, {value}).get(value)
+    if row is None:
         where = "row numbers" if table.id_column is None else f"the ids in column {table.id_column!r}"
         raise BadFile(points, f"{value!r} is not among {where} (such as {str(table.ids[0])!r}): check the id, or --id")
-    return int(found[0])
+    return row
 
 
 def show_drives(drives: list[float], two: "Points") -> None:

@@ -37,8 +37,8 @@ from linkmix.links import Links
 SAMPLING = ("chunklets", "points")
 LARGEST_TABLE, LARGEST_QUICK_TABLE = 2**20, 2**12
 """Numbers in the largest table of exact inference: a second for each step of EM, and a millisecond."""
-WEIGHT_STEPS, QUICK_WEIGHT_STEPS = 200, 3
-"""Steps of the search for the class weights in one M-step. A few are enough to climb."""
+WEIGHT_STEPS = 200
+"""Steps of the search for the class weights in one M-step."""
 LOOPY_TOL, QUICK_LOOPY_TOL = 1e-8, 1e-3
 """Largest change of a message at which belief propagation stops."""
 
@@ -135,10 +135,13 @@ class GraphExpectation(LinkExpectation):
         The class counts of chunklets without any cannot-link.
     same : ndarray of shape (n_pairs,)
         Probability that each pair of the statements shares its class.
+    prior_counts : ndarray of shape (n_classes,)
+        The class counts that are expected without data.
     """
 
     loose_counts: Floats
     same: Floats
+    prior_counts: Floats
 
 
 class BoundGraph(BoundCoupling):
@@ -148,7 +151,7 @@ class BoundGraph(BoundCoupling):
         self, links: Links, n_linked: int, n_classes: int, sampling: str, learn_reliability: bool, quick: bool
     ) -> None:
         max_table, loopy_tol = (LARGEST_QUICK_TABLE, QUICK_LOOPY_TOL) if quick else (LARGEST_TABLE, LOOPY_TOL)
-        self._weight_steps = QUICK_WEIGHT_STEPS if quick else WEIGHT_STEPS
+        self._quick = quick
         self.graph = LinkGraph(
             links,
             n_linked,
@@ -190,12 +193,14 @@ class BoundGraph(BoundCoupling):
         same = np.ones(len(graph.statements.pairs))  # pairs within a chunklet
         same[graph.between] = posterior.edge_same
         weighted = self._exponent[:, None] * posterior.marginals
+        log_prior, prior_counts = self._log_prior_partition(log_weights)
         return GraphExpectation(
-            posterior.log_partition + constant - self._log_prior_partition(log_weights)[0],
+            posterior.log_partition + constant - log_prior,
             posterior.marginals[graph.chunklet],
             weighted.sum(axis=0),
             weighted[self._alone].sum(axis=0),
             same,
+            prior_counts,
         )
 
     def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
@@ -212,6 +217,9 @@ class BoundGraph(BoundCoupling):
             return solve_class_weights(counts, self._n_pairs, previous)
         if not self._prior.is_exact:  # the gradient would be approximate and dear: take the shares of the labels
             return normalise_class_weights(counts, previous)
+        if self._quick:  # one step towards counts as expected, without another look at the network
+            expected = expectation.prior_counts + (counts.sum() - expectation.prior_counts.sum()) * previous
+            return normalise_class_weights(previous * counts / expected, previous)
 
         def objective(theta: Floats) -> tuple[float, Floats]:
             normalised = theta - log_sum_exp(theta)
@@ -226,7 +234,7 @@ class BoundGraph(BoundCoupling):
             jac=True,
             method="L-BFGS-B",
             bounds=[(lowest, None)] * len(previous),
-            options={"maxiter": self._weight_steps, "ftol": 1e-15, "gtol": 1e-11 * counts.sum()},
+            options={"maxiter": WEIGHT_STEPS, "ftol": 1e-15, "gtol": 1e-11 * counts.sum()},
         ).x
         return normalise_class_weights(np.exp(found - log_sum_exp(found)))
 

@@ -1,16 +1,21 @@
 """What a page about a fit shows, as numbers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from linkmix.arrays import Array, Floats, Ints
+from linkmix.blocks import Blocks
 from linkmix.links import Links
-from linkmix.tables import Points
+from linkmix.tables import Points, summarise
 
 UNSURE = 0.8
 """A point whose label is less probable than this is unsure."""
+EDGES = np.linspace(0, 1, 21)
+"""Points are counted by their confidence between these."""
 
 LINK = np.dtype(
     [
@@ -64,14 +69,31 @@ class Result:
     sources: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    @property
-    def confidence(self) -> Floats | None:
-        """Probability of the label of each point."""
+    @cached_property
+    def confidence(self) -> "Confidence | None":
+        """How probable labels are."""
         if self.probabilities is None:
             return None
-        return np.asarray(np.take_along_axis(self.probabilities, self.labels[:, None], axis=1)[:, 0])
+        sums, unsure = np.zeros(self.n_classes), np.zeros(self.n_classes, dtype=np.int64)
+        counts = np.zeros(len(EDGES) - 1, dtype=np.int64)
+        for first, block in _numbered(self.probabilities):
+            labels = self.labels[first : first + len(block)]
+            values = block[np.arange(len(block)), labels]
+            sums += np.bincount(labels, weights=values, minlength=self.n_classes)
+            unsure += np.bincount(labels[values < UNSURE], minlength=self.n_classes)
+            counts += np.histogram(values, EDGES)[0]
+        return Confidence(sums / np.maximum(self.sizes, 1), float(sums.sum() / len(self.labels)), unsure, counts)
 
-    @property
+    def confidence_of(self, rows: Ints) -> Floats | None:
+        """Probability of the labels of some points."""
+        return None if self.probabilities is None else np.asarray(self.probabilities[rows, self.labels[rows]])
+
+    @cached_property
+    def profiles(self) -> "Profiles":
+        """How classes differ from all points together."""
+        return profiles(self.points.X, self.labels, self.n_classes)
+
+    @cached_property
     def sizes(self) -> Ints:
         """Number of points in each class."""
         return np.bincount(self.labels, minlength=self.n_classes)
@@ -81,6 +103,28 @@ class Result:
         """The mixture whose steps can be shown, or None."""
         model = getattr(self.model, "best_estimator_", self.model)
         return model if hasattr(model, "log_likelihood_trace_") else None
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How probable the labels of the points are, each from the point alone.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n_classes,)
+        Means of the classes; 0 for an empty one.
+    mean : float
+        Mean of all points.
+    unsure : ndarray of int, shape (n_classes,)
+        Number of points in each class whose label is less probable than `UNSURE`.
+    counts : ndarray of int
+        Number of points between one of the `EDGES` and the next.
+    """
+
+    means: Floats
+    mean: float
+    unsure: Ints
+    counts: Ints
 
 
 @dataclass(frozen=True)
@@ -124,17 +168,26 @@ def profiles(X: Floats, labels: Ints, n_classes: int) -> Profiles:
     >>> found.means.tolist(), found.differences.tolist()
     ([[1.0, 5.0], [3.0, 5.0]], [[-1.0, 0.0], [1.0, 0.0]])
     """
-    d = X.shape[1]
-    means, center, scale = np.full((n_classes, d), np.nan), np.empty(d), np.empty(d)
-    for j in range(d):  # column by column: no copy of all points
-        known = ~np.isnan(X[:, j])
-        values, classes = X[known, j], labels[known]
-        center[j], scale[j] = values.mean(), values.std()
-        counts = np.bincount(classes, minlength=n_classes)
-        sums = np.bincount(classes, weights=values - center[j], minlength=n_classes)
-        means[counts > 0, j] = center[j] + sums[counts > 0] / counts[counts > 0]
-    differences = np.where(np.isnan(means) | (scale == 0), 0.0, (means - center) / np.where(scale == 0, 1.0, scale))
-    return Profiles(means, center, differences)
+    found = summarise(X)
+    counts, sums = np.zeros((n_classes, X.shape[1])), np.zeros((n_classes, X.shape[1]))
+    for first, block in _numbered(X):
+        classes = labels[first : first + len(block)]
+        for j, known in enumerate(~np.isnan(block.T)):
+            some = classes[known]
+            counts[:, j] += np.bincount(some, minlength=n_classes)
+            sums[:, j] += np.bincount(some, weights=block[known, j] - found.mean[j], minlength=n_classes)
+    shifts = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    scale = np.where(found.spread > 0, found.spread, 1.0)
+    differences = np.where((counts == 0) | (found.spread == 0), 0.0, shifts / scale)
+    return Profiles(found.mean + shifts, found.mean, differences)
+
+
+def _numbered(X: Floats) -> Iterator[tuple[int, Floats]]:
+    """Blocks of rows, each with the number of its first row."""
+    first = 0
+    for block in map(np.asarray, Blocks.from_array(X)):
+        yield first, block
+        first += len(block)
 
 
 def review(result: Result) -> Array:
@@ -153,12 +206,13 @@ def review(result: Result) -> Array:
     """
     links = result.links.distinct()
     table = np.empty(links.n_must + links.n_cannot, dtype=LINK)
-    ends = np.concatenate([links.must, links.cannot])
+    ends = np.concatenate([links.must, links.cannot])  # (n_links, 2)
     table["a"], table["b"] = ends.T
     table["is_must"] = np.arange(len(table)) < links.n_must
-    alone = result.labels if result.probabilities is None else result.probabilities.argmax(axis=1)
-    for name, labels in (("holds", result.labels), ("holds_alone", alone)):
-        table[name] = (labels[table["a"]] == labels[table["b"]]) == table["is_must"]
+    labels = result.labels[ends]
+    alone = labels if result.probabilities is None else result.probabilities[ends].argmax(axis=2)
+    for name, pairs in (("holds", labels), ("holds_alone", alone)):
+        table[name] = (pairs[:, 0] == pairs[:, 1]) == table["is_must"]
     wrong = {
         (int(a), int(b), kind == "must"): float(p) for a, b, kind, p in getattr(result.model, "links_to_review_", ())
     }
@@ -185,7 +239,7 @@ def plane(X: Floats, rows: Ints) -> tuple[Floats, tuple[str, str] | None]:
     tuple of two str or None
         What the axes are, if they are no columns.
     """
-    points = X[rows]
+    points = np.asarray(X[rows])
     d = X.shape[1]
     with np.errstate(invalid="ignore"):
         center, scale = np.nanmean(points, axis=0), np.nanstd(points, axis=0)

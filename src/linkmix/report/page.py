@@ -7,7 +7,7 @@ import numpy as np
 from linkmix.arrays import Array, Floats
 from linkmix.report import drawing
 from linkmix.report.drawing import Chart, cut, icon, number, plain
-from linkmix.report.numbers import UNSURE, Result, plane, profiles, review
+from linkmix.report.numbers import EDGES, UNSURE, Result, plane, review
 from linkmix.report.style import STYLE
 from linkmix.versions import versions
 
@@ -59,7 +59,7 @@ def _head(result: Result, table: Array) -> str:
     else:
         cards.append(("links", "none"))
     if (confidence := result.confidence) is not None:
-        cards.append(("mean confidence", f"{confidence.mean():.3f}"))
+        cards.append(("mean confidence", f"{confidence.mean:.3f}"))
     notes = "".join(f"<li>{_text(note)}</li>" for note in result.notes)
     sources = " and ".join(f"<b>{_text(name)}</b>" for name in result.sources)
     return (
@@ -90,12 +90,13 @@ def _map(result: Result, table: Array) -> str:
     n = len(X)
     drawn = table[:MOST_LINKS]
     linked = np.unique(np.concatenate([drawn["a"], drawn["b"]])) if len(drawn) else np.empty(0, dtype=np.int64)
-    rows = np.arange(n)
     if n > MOST_POINTS:
-        some = np.random.RandomState(0).choice(n, MOST_POINTS, replace=False)
+        some = np.random.default_rng(0).choice(n, MOST_POINTS, replace=False)
         rows = np.union1d(some, linked)
+    else:
+        rows = np.arange(n)
     places, names = plane(X, rows)
-    labels, confidence = result.labels[rows], result.confidence
+    labels, confidence = result.labels[rows], result.confidence_of(rows)
     columns = result.points.columns
     axes = names or (columns[0], columns[1] if len(columns) > 1 else "")
     chart = Chart(
@@ -108,7 +109,7 @@ def _map(result: Result, table: Array) -> str:
         y_ticks=len(columns) > 1,
     )
     radius = float(np.clip(60 / np.sqrt(len(rows)), 2.0, 4.5))
-    drawing.draw_points(chart, places, labels, None if confidence is None else confidence[rows], radius)
+    drawing.draw_points(chart, places, labels, confidence, radius)
     if len(drawn):
         inside = drawn.copy()
         for end in ("a", "b"):
@@ -141,15 +142,14 @@ def _map(result: Result, table: Array) -> str:
 
 
 def _classes(result: Result) -> str:
-    found = profiles(result.points.X, result.labels, result.n_classes)
+    found = result.profiles
     sizes, confidence, n = result.sizes, result.confidence, len(result.labels)
     largest = max(float(np.abs(found.differences).max()), 1e-9)
     cards = []
     for m in range(min(result.n_classes, MOST_CLASSES)):
         facts = [f"{sizes[m]:,} {'point' if sizes[m] == 1 else 'points'}, {100 * sizes[m] / n:.1f} %"]
         if confidence is not None and sizes[m]:
-            own = confidence[result.labels == m]
-            facts.append(f"mean confidence {own.mean():.3f}, {int((own < UNSURE).sum()):,} below {UNSURE}")
+            facts.append(f"mean confidence {confidence.means[m]:.3f}, {confidence.unsure[m]:,} below {UNSURE}")
         order = np.argsort(-np.abs(found.differences[m]), kind="stable")[:MOST_COLUMNS]
         bars = "".join(_bar(result, found.means[m], found.center, found.differences[m], j, largest) for j in order)
         empty = "" if sizes[m] else "<p class='quiet'>No point is in this class.</p>"
@@ -259,14 +259,14 @@ def _figures(result: Result) -> str:
             "</figcaption></figure>"
         )
     if (confidence := result.confidence) is not None:
-        edges = np.linspace(0, 1, 21)
-        counts, _ = np.histogram(confidence, edges)
-        unsure = int((confidence < UNSURE).sum())
+        unsure = int(confidence.unsure.sum())
         parts.append(
             "<figure>"
-            + drawing.histogram(counts, edges, ("confidence", "points"), "How many points have which confidence")
+            + drawing.histogram(
+                confidence.counts, EDGES, ("confidence", "points"), "How many points have which confidence"
+            )
             + f"<figcaption>Confidence: the probability of the label of each point, from the point alone. "
-            f"{unsure:,} of {len(confidence):,} are below {UNSURE}. A linked point can have a label that its links "
+            f"{unsure:,} of {len(result.labels):,} are below {UNSURE}. A linked point can have a label that its links "
             "force and that is improbable without them.</figcaption></figure>"
         )
     if not parts:

@@ -8,8 +8,8 @@ import numpy as np
 from linkmix.couplings.network.colouring import UndecidedError, find_labels
 from linkmix.errors import BadFile, Conflict
 from linkmix.links import Links
-from linkmix.tables.statements import Statement, read_statements, row_of_end, to_links
-from linkmix.tables.text import Ids
+from linkmix.tables.ids import Ids, rows_of
+from linkmix.tables.statements import Statement, ends_of, read_statements, row_of_end, to_links
 
 MOST_CLASSES = 50
 
@@ -68,7 +68,7 @@ def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
     Examination
     """
     statements = read_statements(path)
-    row_of = {value: row for row, value in enumerate(ids)}
+    row_of = rows_of(ids, ends_of(statements))
     unknown: list[BadFile] = []
     known: list[Statement] = []
     first_of: dict[object, Statement] = {}

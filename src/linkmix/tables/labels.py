@@ -2,12 +2,17 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkmix.arrays import Array, Floats, Ints
 from linkmix.files import aside
-from linkmix.tables.text import Ids, quoted
+from linkmix.tables.ids import BLOCK, IdColumn, Ids
+from linkmix.tables.text import SPECIAL, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DIGITS = 6
 """Digits of a probability after the point."""
@@ -51,17 +56,35 @@ def write_labels(
     import pyarrow as pa
     from pyarrow import csv
 
-    classes = np.asarray(labels, dtype=np.int64)
-    columns: dict[str, Array] = {"label": classes}
+    names = [quoted(id_name), "label"]
     if probabilities is not None:
-        rounded = np.round(probabilities, DIGITS)
-        columns["confidence"] = np.take_along_axis(rounded, classes[:, None], axis=1)[:, 0]
-        columns |= {f"probability_{m}": rounded[:, m] for m in range(rounded.shape[1])}
+        names += ["confidence", *(f"probability_{m}" for m in range(probabilities.shape[1]))]
+    starts = range(0, len(labels), BLOCK)
     # Arrow puts quotes around all texts or around none.
-    plain = all(quoted(value) == value for value in ids)
-    table = pa.table({"id": pa.array(ids, pa.string()), **columns})
+    plain = all(_is_plain(_cut(ids, first)) for first in starts)
     options = csv.WriteOptions(include_header=False, quoting_style="none" if plain else "needed")
-    names = [quoted(id_name), *columns]
     with aside(Path(path)) as place, place.open("wb") as file:
         file.write((",".join(names) + "\n").encode())
-        csv.write_csv(table, file, options)
+        for first in starts:
+            classes = np.asarray(labels[first : first + BLOCK], dtype=np.int64)
+            columns: list[Array] = [classes]
+            if probabilities is not None:
+                rounded = np.round(probabilities[first : first + BLOCK], DIGITS)
+                columns += [np.take_along_axis(rounded, classes[:, None], axis=1)[:, 0], *rounded.T]
+            csv.write_csv(pa.table([_cut(ids, first), *columns], names), file, options)
+
+
+def _cut(ids: Ids, first: int) -> "pa.ChunkedArray":
+    import pyarrow as pa
+
+    if isinstance(ids, IdColumn):
+        return ids.cut(first, first + BLOCK)
+    return pa.chunked_array([pa.array(ids[first : first + BLOCK], pa.string())])
+
+
+def _is_plain(column: "pa.ChunkedArray") -> bool:
+    """Whether `quoted` would leave all texts as they are."""
+    import pyarrow.compute as pc
+
+    special = pc.or_(pc.match_substring_regex(column, SPECIAL), pc.not_equal(pc.utf8_trim_whitespace(column), column))
+    return not pc.any(special).as_py()

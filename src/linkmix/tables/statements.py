@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from linkmix.files import aside
 from linkmix.links import Links
 from linkmix.links.reading import read_kinds
 from linkmix.tables import text
-from linkmix.tables.text import Ids, as_file, listed, quoted
+from linkmix.tables.ids import Ids, rows_of
+from linkmix.tables.text import as_file, listed, quoted
 
 NEEDED = ("a", "b", "kind")
 COLUMNS = (*NEEDED, "confidence", "annotator")
@@ -99,14 +100,14 @@ def read_statements(path: str | os.PathLike[str]) -> list[Statement]:
     return _read_delimited(file)
 
 
-def to_links(path: str | os.PathLike[str], statements: Iterable[Statement], ids: Ids) -> Links:
+def to_links(path: str | os.PathLike[str], statements: Sequence[Statement], ids: Ids) -> Links:
     """Links between the rows that have these ids.
 
     Parameters
     ----------
     path : path
         The file that the statements come from, for errors.
-    statements : iterable of Statement
+    statements : sequence of Statement
         Links by ids.
     ids : sequence of str
         Ids of the points, in their order.
@@ -115,7 +116,7 @@ def to_links(path: str | os.PathLike[str], statements: Iterable[Statement], ids:
     -------
     Links
     """
-    row_of = {value: row for row, value in enumerate(ids)}
+    row_of = rows_of(ids, ends_of(statements))
     table = []
     for statement in statements:
         a, b = (row_of_end(path, statement, end, row_of, ids) for end in ("a", "b"))
@@ -133,6 +134,21 @@ def to_links(path: str | os.PathLike[str], statements: Iterable[Statement], ids:
     return Links.from_table(table)
 
 
+def ends_of(statements: Sequence[Statement]) -> set[str]:
+    """All ids that links name.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+        Links by ids.
+
+    Returns
+    -------
+    set of str
+    """
+    return {end for statement in statements for end in (statement.a, statement.b) if isinstance(end, str)}
+
+
 def row_of_end(path: str | os.PathLike[str], statement: Statement, end: str, row_of: dict[str, int], ids: Ids) -> int:
     """Row of one end of a link.
 
@@ -145,7 +161,7 @@ def row_of_end(path: str | os.PathLike[str], statement: Statement, end: str, row
     end : {"a", "b"}
         Which end of it.
     row_of : dict
-        Row of each id.
+        Rows of those ends of links that are ids.
     ids : sequence of str
         Ids of the points, in their order.
 

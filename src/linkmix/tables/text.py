@@ -2,19 +2,18 @@
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from linkmix.arrays import Array
 from linkmix.errors import BadFile
 
-Ids = Sequence[str] | Array
-"""Ids of points, in the order of their rows."""
 SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 """Separators by the ending of the file; a comma for all others."""
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
 """What stands for a value that is not known."""
-_SPECIAL = frozenset('",\t\r\n')
+SPECIAL = r'^$|[",\t\r\n]'
+"""What needs quotes in a CSV or TSV file, besides spaces at an end."""
 _FOREIGN = {
     b"\xff\xfe": "is UTF-16: save it as UTF-8",
     b"\xfe\xff": "is UTF-16: save it as UTF-8",
@@ -61,16 +60,17 @@ def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 def refuse_bytes(path: Path) -> None:
     """Name the line of the first byte that is not UTF-8."""
-    content = path.read_bytes()
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadFile(
-            path,
-            f"byte 0x{content[error.start]:02x} is not UTF-8: save the file as UTF-8, "
-            "for example with iconv -f latin1 -t utf-8",
-            content.count(b"\n", 0, error.start) + 1,
-        ) from None
+    with path.open("rb") as file:
+        for line, content in enumerate(file, 1):
+            try:
+                content.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise BadFile(
+                    path,
+                    f"byte 0x{content[error.start]:02x} is not UTF-8: save the file as UTF-8, "
+                    "for example with iconv -f latin1 -t utf-8",
+                    line,
+                ) from None
 
 
 def find_separator(path: Path) -> str:
@@ -109,7 +109,7 @@ def line_of(path: Path, separator: str, row: int) -> int | None:
 
 def quoted(value: str) -> str:
     """A value as a field of a CSV or TSV file, in quotes where it could be mistaken."""
-    if not value or value != value.strip() or not _SPECIAL.isdisjoint(value):
+    if value != value.strip() or re.search(SPECIAL, value):
         return '"' + value.replace('"', '""') + '"'
     return value
 

@@ -1,0 +1,120 @@
+"""Rows that are put aside until all of them are there: in memory, or in a file where they are many.
+
+The file has no name, so that it is gone with the process, however that ends. It lies where ``TMPDIR`` says.
+"""
+
+import mmap
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkmix.arrays import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+IN_MEMORY = 2**28
+"""Bytes that are held in memory; what is larger goes to a file."""
+
+
+def piled(blocks: Iterable[Floats]) -> Floats:
+    """Put blocks of rows on top of each other.
+
+    Parameters
+    ----------
+    blocks : iterable of ndarray of float64, shape (any number, n_columns)
+        At least one block, which may be empty.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+        A read-only `numpy.memmap` of a file without a name, if there are more numbers than memory should hold.
+
+    Examples
+    --------
+    >>> piled(np.full((2, 2), value) for value in (1.0, 2.0)).tolist()
+    [[1.0, 1.0], [1.0, 1.0], [2.0, 2.0], [2.0, 2.0]]
+    """
+    waiting: list[Floats] = []
+    n_bytes = n_rows = n_columns = 0
+    file: IO[bytes] | None = None
+    with ExitStack() as stack:
+        for block in blocks:
+            if len(waiting) == 1 and not len(waiting[0]):
+                waiting.clear()
+            waiting.append(np.ascontiguousarray(block))
+            n_rows, n_columns = n_rows + len(block), block.shape[1]
+            n_bytes += block.nbytes
+            if n_bytes > IN_MEMORY:
+                with _room(n_bytes):
+                    if file is None:
+                        file = tempfile.TemporaryFile()  # noqa: SIM115
+                        stack.callback(_close, file)
+                    for part in waiting:
+                        file.write(part.data)
+                waiting.clear()
+        if file is None:
+            return waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
+        with _room(n_bytes):
+            file.flush()  # and not written through the map: a full disk would end the process then
+        return np.memmap(file, dtype=np.float64, mode="r", shape=(n_rows, n_columns))  # which holds the file
+
+
+class Texts:
+    """A column of texts that grows; in a file, from a certain size on."""
+
+    def __init__(self) -> None:
+        self._waiting: list[pa.ChunkedArray] = []
+        self._n_bytes = 0
+        self._file: IO[bytes] | None = None
+        self._writer: Any = None
+
+    def add(self, column: "pa.ChunkedArray") -> None:
+        """Append texts."""
+        import pyarrow as pa
+
+        self._waiting.append(column)
+        self._n_bytes += column.nbytes
+        if self._n_bytes > IN_MEMORY:
+            with _room(self._n_bytes):
+                if self._file is None:
+                    self._file = tempfile.TemporaryFile()  # noqa: SIM115
+                    weakref.finalize(self, _close, self._file)
+                    self._writer = pa.ipc.new_stream(self._file, pa.schema([("text", pa.string())]))
+                for part in self._waiting:
+                    self._writer.write_table(pa.table({"text": part}))
+            self._waiting.clear()
+
+    def column(self) -> "pa.ChunkedArray":
+        """All of them. Nothing can be added then."""
+        import pyarrow as pa
+
+        if self._file is None:
+            return pa.chunked_array([chunk for part in self._waiting for chunk in part.chunks], pa.string())
+        with _room(self._n_bytes):
+            self._writer.close()
+            self._file.flush()
+        mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        return pa.ipc.open_stream(pa.BufferReader(pa.py_buffer(mapped))).read_all().column(0)
+
+
+def _close(file: IO[bytes]) -> None:
+    """Close a file; what could not be written to it has been told."""
+    with suppress(OSError):
+        file.close()
+
+
+@contextmanager
+def _room(n_bytes: int) -> Iterator[None]:
+    """Say where room is missing."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(
+            f"{tempfile.gettempdir()}: {error.strerror or error}: a large table needs room for a scratch file there, "
+            f"so far {n_bytes / 1e6:,.0f} MB: make room, or set TMPDIR to another folder"
+        ) from None

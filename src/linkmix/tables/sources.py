@@ -1,0 +1,389 @@
+"""Tables in files, read once or again in batches of rows: text, and Parquet."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from linkmix import em
+from linkmix.arrays import Floats
+from linkmix.errors import BadFile
+from linkmix.tables import scratch, text
+from linkmix.tables.text import MISSING, as_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOSTLY = 0.5
+"""A column in which a larger share of the values are numbers is a column of numbers, and the others are mistakes."""
+_LIKE_A_NUMBER = r"^\s*[-+]?(\d|\.\d|(?i:inf))"
+_PANDAS_INDEX = "__index_level_"
+
+Columns = dict[str, "pa.ChunkedArray"]
+
+
+class ReadAgain(Exception):
+    """A column is not what the beginning of the file made it look like: begin once more."""
+
+
+def open_source(path: str | os.PathLike[str]) -> "Text | Parquet":
+    """A table by the first bytes of the file, or its ending."""
+    file = as_file(path)
+    with file.open("rb") as opened:
+        is_parquet = opened.read(4) == b"PAR1"
+    return Parquet(file) if is_parquet or file.suffix.lower() in (".parquet", ".pq") else Text(file)
+
+
+class Text:
+    """A text file whose columns are read as numbers where they can be.
+
+    Attributes
+    ----------
+    path : Path
+    names : list of str
+        Names of all columns.
+    size, done : int
+        Bytes of the file, and how many of them have been read.
+    """
+
+    unit = "B"
+
+    def __init__(self, path: Path) -> None:
+        text.check_text(path)
+        self.path = path
+        self.separator = text.find_separator(path)
+        self.names = text.read_header(path, self.separator)
+        self.size, self.done = path.stat().st_size, 0
+        self._kinds: dict[str, pa.DataType] = {}
+        self._odd: set[str] = set()  # columns of numbers that Arrow does not know, such as +5
+
+    def choose(self, wanted: Sequence[str], as_text: Sequence[str], as_numbers: Sequence[str]) -> None:
+        """Take the wanted columns for what the first of their values look like, and some for text."""
+        import pyarrow as pa
+
+        self._kinds = {name: pa.string() for name in as_text} | {name: pa.float64() for name in as_numbers}
+        self._as_text = frozenset(as_text)
+        unsure = [name for name in wanted if name not in self._kinds]
+        if unsure:
+            self._kinds |= self._guess(unsure)
+
+    def is_number(self, name: str) -> bool:
+        """Whether a column is read as numbers."""
+        import pyarrow as pa
+
+        return pa.types.is_floating(self._kinds[name]) or name in self._odd
+
+    def batches(self) -> Iterator[tuple[int, Columns]]:
+        """Number of rows and all chosen columns, batch by batch.
+
+        Raises
+        ------
+        ReadAgain
+            A column must be read in another way, which a new reading does.
+        """
+        import pyarrow as pa
+
+        chosen = [name for name in self.names if name in self._kinds]
+        doubts = {name: _Doubt() for name in chosen if not (self.is_number(name) or name in self._as_text)}
+        try:
+            for table in self._tables(chosen, self._kinds):
+                n_rows, columns = table.num_rows, {name: table.column(name) for name in chosen}
+                del table  # who reads can forget a column, and then it is gone
+                for name, doubt in doubts.items():
+                    doubt.look(columns[name])
+                yield n_rows, columns
+        except pa.ArrowInvalid as error:
+            self._kinds[self._no_number(str(error), chosen)] = pa.string()
+            raise ReadAgain from None
+        odd = {name for name, doubt in doubts.items() if doubt.holds_numbers and self._are_numbers(name)}
+        if odd:
+            self._odd |= odd
+            raise ReadAgain
+
+    def as_numbers(self, name: str, column: "pa.ChunkedArray") -> Floats:
+        """Values of a column, NaN where there is none."""
+        if name in self._odd:
+            return np.array([_as_number(value) for value in column.to_pylist()], dtype=np.float64)
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+
+    def as_texts(self, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
+        """Values of a column as they stand in the file."""
+        return column
+
+    def n_filled(self, column: "pa.ChunkedArray") -> int:
+        """Number of texts that are not empty."""
+        import pyarrow.compute as pc
+
+        return pc.sum(pc.not_equal(pc.utf8_trim_whitespace(column), "")).as_py() or 0
+
+    def line(self, row: int) -> int | None:
+        """Line of the file that a row begins on."""
+        return text.line_of(self.path, self.separator, row)
+
+    def refuse_text(self, name: str) -> NoReturn:
+        """Name the first value of a column that is no number."""
+        row, value = next((row, value) for row, value in self._values(name) if _as_number(value) is None)
+        self._refuse_value(name, value, row)
+
+    def _refuse_value(self, name: str, value: str, row: int) -> NoReturn:
+        remedy = "correct it, leave it empty, or choose other columns"
+        if _as_number(value.replace(",", ".")) is not None:
+            remedy = "write it with a point and without separators of thousands"
+        raise BadFile(self.path, f"{_short(value)} is not a number: {remedy}", self.line(row), name)
+
+    def _guess(self, names: list[str]) -> "dict[str, pa.DataType]":
+        """Number or text, by the first block of the file."""
+        import pyarrow as pa
+        from pyarrow import csv
+
+        try:
+            with csv.open_csv(self.path, **self._options(names, None)) as reader:
+                schema = reader.schema
+        except pa.ArrowInvalid:
+            self._refuse_shape()
+            raise
+        numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)
+        return {
+            name: pa.float64() if any(is_kind(schema.field(name).type) for is_kind in numeric) else pa.string()
+            for name in names
+        }
+
+    def _tables(self, names: list[str], kinds: "Mapping[str, pa.DataType]") -> "Iterator[pa.Table]":
+        """The whole file as one table, by several threads; or a large one in parts."""
+        import pyarrow as pa
+        from pyarrow import csv
+
+        if not names:  # neither ids nor features: only rows are counted
+            names, kinds = self.names[:1], {}
+        self.done = 0
+        if not self._is_large:
+            yield csv.read_csv(self.path, **self._options(names, kinds))
+            self.done = self.size
+            return
+        with pa.OSFile(str(self.path)) as file, csv.open_csv(file, **self._options(names, kinds)) as reader:
+            yield reader.schema.empty_table()
+            for batch in reader:
+                self.done = file.tell()
+                yield pa.Table.from_batches([batch])
+
+    def _values(self, name: str) -> Iterator[tuple[int, str]]:
+        """Row and value of a column, as it stands in the file."""
+        import pyarrow as pa
+
+        row = 0
+        for table in self._tables([name], {name: pa.string()}):
+            yield from enumerate(table.column(0).to_pylist(), row)
+            row += table.num_rows
+
+    @cached_property
+    def _is_large(self) -> bool:
+        return self.size > scratch.IN_MEMORY
+
+    @cached_property
+    def _has_quotes(self) -> bool:
+        """Whether values may hold line breaks, which keeps Arrow from reading blocks side by side."""
+        return self._is_large or _holds(self.path, b'"')
+
+    def _options(self, names: list[str], kinds: "Mapping[str, pa.DataType] | None") -> dict[str, Any]:
+        from pyarrow import csv
+
+        return {
+            "read_options": csv.ReadOptions(column_names=self.names, skip_rows=0, skip_rows_after_names=1),
+            "parse_options": csv.ParseOptions(delimiter=self.separator, newlines_in_values=self._has_quotes),
+            "convert_options": csv.ConvertOptions(
+                include_columns=names,
+                column_types=kinds,
+                null_values=sorted(MISSING),
+                strings_can_be_null=False,
+                quoted_strings_can_be_null=True,
+            ),
+        }
+
+    def _no_number(self, message: str, names: list[str]) -> str:
+        """The column that made Arrow give up; an error, if it gave up for another reason."""
+        import pyarrow as pa
+
+        self._refuse_shape()
+        for name in names:  # Arrow names a column by its number among all, or by nothing
+            if pa.types.is_floating(self._kinds[name]):
+                try:
+                    for _ in self._tables([name], {name: self._kinds[name]}):
+                        pass
+                except pa.ArrowInvalid:
+                    return name
+        raise BadFile(self.path, f"{message}: correct the file")
+
+    def _refuse_shape(self) -> None:
+        """Refuse a file that is not UTF-8, has a quote that never ends, or rows of different lengths."""
+        n_columns = len(self.names)
+        for line, record in text.records(self.path, self.separator):
+            if len(record) != n_columns:
+                what = "values are" if len(record) != 1 else "value is"
+                raise BadFile(
+                    self.path,
+                    f"{len(record)} {what} on a line of a file with {n_columns} columns: "
+                    "add what is missing, remove what is too much, or put quotes around a value with a separator in it",
+                    line,
+                )
+
+    def _are_numbers(self, name: str) -> bool:
+        """Whether all values of a column are numbers; an error, if most but not all are."""
+        n_filled, n_wrong, first = 0, 0, None
+        for row, value in self._values(name):
+            if value.strip() not in MISSING:
+                n_filled += 1
+                if _as_number(value) is None:
+                    n_wrong, first = n_wrong + 1, first or (row, value)
+        if first is not None and n_filled - n_wrong > MOSTLY * n_filled:
+            self._refuse_value(name, first[1], first[0])
+        return not n_wrong and n_filled > 0
+
+
+class _Doubt:
+    """How many texts of a column look like numbers."""
+
+    def __init__(self) -> None:
+        self.n_alike = self.n_filled = 0
+
+    def look(self, column: "pa.ChunkedArray") -> None:
+        """Count texts."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        alike = pc.match_substring_regex(column, _LIKE_A_NUMBER)
+        missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(sorted(MISSING)))
+        self.n_alike += pc.sum(alike).as_py() or 0
+        self.n_filled += len(column) - (pc.sum(missing).as_py() or 0)
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether a look at each value is worth it; for most columns of text it is not."""
+        return self.n_alike > MOSTLY * self.n_filled
+
+
+class Parquet:
+    """A Parquet file.
+
+    Attributes
+    ----------
+    path : Path
+    names : list of str
+        Names of all columns.
+    size, done : int
+        Rows of the file, and how many of them have been read.
+    """
+
+    unit = " rows"
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        self.path = path
+        try:  # without pre_buffer=False all of the file would stay in memory
+            self._file = parquet.ParquetFile(path, memory_map=True, pre_buffer=False)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BadFile(path, f"is no whole Parquet file ({_reason(error)}): write it again") from None
+        schema = self._file.schema_arrow
+        self.names = [name for name in schema.names if not name.startswith(_PANDAS_INDEX)]
+        text.check_names(path, self.names)
+        self.size, self.done = int(self._file.metadata.num_rows), 0
+        self._types = {name: schema.field(name).type for name in self.names}
+        self._chosen: list[str] = []
+        self._odd: set[str] = set()  # columns that Arrow can not write as text
+
+    def choose(self, wanted: Sequence[str], as_text: Sequence[str], as_numbers: Sequence[str]) -> None:
+        """Choose columns; what they hold is known."""
+        self._chosen = [name for name in self.names if name in {*wanted, *as_text}]
+
+    def is_number(self, name: str) -> bool:
+        """Whether a column holds numbers or truth values."""
+        import pyarrow as pa
+
+        numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
+        return any(is_kind(self._types[name]) for is_kind in numeric)
+
+    def batches(self) -> Iterator[tuple[int, Columns]]:
+        """Number of rows and all chosen columns, batch by batch."""
+        self.done = 0
+        if not self._chosen:
+            yield self.size, {}
+        for batch in self._tables(self._chosen):
+            self.done += batch.num_rows
+            yield batch.num_rows, {name: batch.column(name) for name in self._chosen}
+
+    def as_numbers(self, name: str, column: "pa.ChunkedArray") -> Floats:
+        """Values of a column, NaN where there is none."""
+        import pyarrow as pa
+
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+    def as_texts(self, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
+        """Values of a column as text; nothing is an empty text."""
+        import pyarrow as pa
+
+        if name in self._odd:
+            values = ["" if value is None else str(value) for value in column.to_pylist()]
+            return pa.chunked_array([pa.array(values, pa.string())])
+        try:
+            return column.cast(pa.string()).fill_null("")
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            self._odd.add(name)
+            raise ReadAgain from None  # all of its values in one way
+
+    def n_filled(self, column: "pa.ChunkedArray") -> int:
+        """Number of values."""
+        return len(column) - int(column.null_count)
+
+    def line(self, row: int) -> None:
+        """Parquet has no lines."""
+        return
+
+    def refuse_text(self, name: str) -> NoReturn:
+        """Name the type of a column that holds no numbers."""
+        values = (value for table in self._tables([name]) for value in table.column(name).to_pylist())
+        example = next(value for value in values if value is not None)
+        raise BadFile(
+            self.path,
+            f"holds {self._types[name]}, such as {_short(str(example))}, and no numbers: choose other columns, "
+            "or write numbers",
+            column=name,
+        )
+
+    def _tables(self, names: list[str]) -> "Iterable[pa.Table]":
+        """The whole file at once, or a large one in parts."""
+        import pyarrow as pa
+
+        is_large = 8 * self.size * len(names) > scratch.IN_MEMORY
+        n_rows = em.portion_rows(len(names)) if is_large else max(self.size, 1)
+        try:
+            for batch in self._file.iter_batches(n_rows, columns=names):
+                yield pa.Table.from_batches([batch])
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BadFile(self.path, f"is damaged ({_reason(error)}): write it again") from None
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0].rstrip(".")
+
+
+def _as_number(value: str) -> float | None:
+    """The number that a text stands for, NaN for a missing one, None if it is no number."""
+    if value.strip() in MISSING:
+        return float("nan")
+    try:
+        return None if "_" in value else float(value)
+    except ValueError:
+        return None
+
+
+def _short(value: str, at_most: int = 40) -> str:
+    return repr(value if len(value) <= at_most else value[: at_most - 3] + "...")
+
+
+def _holds(path: Path, what: bytes) -> bool:
+    with path.open("rb") as file:
+        return any(what in block for block in iter(lambda: file.read(2**22), b""))

@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test sanitize reproduce format clean
+.PHONY: help run test browser sanitize reproduce format clean
 
 help:
 	@echo "make run     run the demo (linkmix demo)"
@@ -21,13 +21,21 @@ run: $(VENV)/.installed-app
 	$(BIN)/linkmix demo
 
 # Each of the two pytest workers keeps to one thread, so that they do not fight for the cores.
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 	OMP_NUM_THREADS=1 LINKMIX_NATIVE=0 $(BIN)/pytest -n 2 tests/test_em.py tests/test_mixture.py tests/test_couplings.py \
 		tests/test_densities.py tests/test_uncertain_links.py tests/test_trials.py
+
+# The tests of the labelling page need Chromium. On Debian as root it is installed; elsewhere they say why they are skipped.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing chromium for the tests of the labelling page"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium >/dev/null; \
+	else echo "There is no chromium here: the tests of the labelling page are skipped"; fi
 
 # The core is built apart, so that the sanitizers do not stay in the installation. Python itself leaks at its end.
 SANITIZED := build/sanitized

@@ -10,9 +10,11 @@ try:
 except ModuleNotFoundError:
     sys.exit("The linkmix command needs click: pip install 'linkmix[app]'")
 
+from linkmix.cli.asking import ask
 from linkmix.cli.choosing import choose, compare
 from linkmix.cli.failures import bad_input, extras_needed
 from linkmix.cli.fitting import fit, predict
+from linkmix.cli.labelling import label
 from linkmix.cli.reviewing import check_links, explain
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ def main() -> None:
       linkmix demo                 what 20 links change on real data
       linkmix fit points.csv --links links.csv --classes 3
                                    labels, a model and a report from your own table
+      linkmix label points.csv --classes 3
+                                   a page that asks which points belong together
       linkmix reproduce toy        an experiment of the paper
       linkmix fit --help           the options of one command
     """  # noqa: D301  (click wants the backspace itself)
@@ -243,5 +247,5 @@ def print_draws(shown: "Demo", results: "list[Result]", seed: int) -> None:
 
 
 # Modules of commands import only click when they are loaded, so that --help is quick.
-for command in (fit, predict, check_links, compare, choose, explain):
+for command in (fit, predict, check_links, ask, label, compare, choose, explain):
     main.add_command(command)

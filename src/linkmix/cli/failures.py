@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from linkmix.tables import Points
 
 SECONDS_TO_CLEAN_UP = 2.0
-_APP = ("matplotlib", "PIL", "pandas", "pyarrow", "tqdm")
+_APP = ("matplotlib", "PIL", "pandas", "plotly", "pyarrow", "starlette", "tqdm", "uvicorn")
 
 
 class BadInput(click.ClickException):
@@ -35,6 +35,7 @@ def bad_input() -> Iterator[None]:
             errno.EFBIG: ": the file is larger than this system allows: write elsewhere with --out",
             errno.EACCES: ": you may not use it: choose another place, or ask for the right to",
             errno.ENOENT: ": check the name",
+            errno.EADDRINUSE: ": choose another --port, or 0 for any that is free",
         }.get(error.errno or 0, "")
         raise BadInput(f"{place}{error.strerror or error}{remedy}") from None
     except MemoryError as error:

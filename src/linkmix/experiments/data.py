@@ -494,10 +494,10 @@ _MADE = "linkmix.experiments.synthetic"
 _SKLEARN = "sklearn.datasets"
 
 
-def _mnist(digits: str, n_images: int) -> Spec:
+def _mnist(digits: str, n_images: int, d: int = 2) -> Spec:
     classes = tuple(digits.find(digit) for digit in _DIGITS)
-    pca = _pca(2, "pixels / 255", 255.0)
-    return Spec(f"MNIST test images of {', '.join(digits)}", (n_images, 2), tuple(digits), "mnist", pca, classes)
+    pca = _pca(d, "pixels / 255", 255.0)
+    return Spec(f"MNIST test images of {', '.join(digits)}", (n_images, d), tuple(digits), "mnist", pca, classes)
 
 
 def _coil20(d: int) -> Spec:
@@ -514,6 +514,7 @@ DATA: Mapping[str, Spec] = {
     "thyroid-raw": Spec("thyroid function, as measured", (215, 5), _FUNCTION, "thyroid", _AS_IT_IS, (0, 1, 1)),
     "mnist-123": _mnist("123", 3177),
     "mnist-4567": _mnist("4567", 3860),
+    "mnist-4567-10": _mnist("4567", 3860, 10),
     "coil20-10": _coil20(10),
     "coil20-15": _coil20(15),
     "coil20-20": _coil20(20),

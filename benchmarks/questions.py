@@ -1,0 +1,227 @@
+"""Which question to ask next: strategies against a simulated user.
+
+    python -m benchmarks.questions --seeds 20 --jobs 2 --out results-questions
+    python -m benchmarks.questions --strategies cover,random --data iris,wine --seeds 2
+
+Every strategy asks 160 questions; a share of the answers is wrong. All of them use the same model, which is fitted
+again after each 10 answers, and after each 20 from the 40th on. Runs are kept in a journal as they end; a command that
+was stopped goes on where it was. The page has the mean adjusted Rand index and purity of `predict` against the number
+of questions, what a supervised Gaussian reaches, how many questions it takes to reach 90 % of that, and how well the
+stop signal tells how much labels will change.
+"""
+
+import argparse
+import json
+import os
+import time
+import warnings
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from scipy.stats import spearmanr
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from linkmix import purity, starts
+from linkmix.densities import Gaussian
+from linkmix.em import most_probable_classes
+from linkmix.experiments.protocol import load
+from linkmix.queries import STRATEGIES, Questioner
+from linkmix.starts import match_labels
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+DATA = (
+    *("thyroid", "iris", "wine", "digits@1000", "segment@1000", "pendigits@1000"),
+    *("mnist-4567@1000", "mnist-4567-10@1000"),
+)
+N_QUESTIONS = 160
+SHOWN = (0, 10, 20, 40, 80, 160)
+TARGETS = {0.0: (None, 0.70, 0.73, 0.76, 0.81, 0.84), 0.1: (None, 0.70, 0.72, 0.74, 0.76, 0.78)}
+
+
+def simulate(data: str, strategy: str, wrong: float, seed: int) -> dict[str, Any]:
+    """One user who answers all questions of one strategy."""
+    X, y = load(data)
+    n_classes = len(np.unique(y))
+    random = np.random.default_rng(seed)
+    curve: list[dict[str, float]] = []
+    labelings = []
+    waits = []
+
+    def score(n: int) -> None:
+        predicted = asker.model.predict(X)
+        labelings.append(predicted)
+        curve.append(
+            {
+                "n": n,
+                "ari": float(adjusted_rand_score(y, predicted)),
+                "purity": purity(y, predicted),
+                "signal": asker.stop_signal,
+            }
+        )
+
+    begin = time.perf_counter()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        asker = Questioner(X, n_classes, strategy=strategy, wrong=wrong, random_state=seed)
+        score(0)
+        for n in range(1, N_QUESTIONS + 1):
+            asked = time.perf_counter()
+            pairs = asker.next()
+            waits.append(time.perf_counter() - asked)
+            if not len(pairs):  # all is known
+                break
+            a, b = pairs[0]
+            same = bool(y[a] == y[b]) != bool(random.random() < wrong)
+            asker.answer(a, b, "same" if same else "different")
+            if n % 10 == 0 and (n <= 40 or n % 20 == 0):
+                asker.refit()
+                score(n)
+        if curve[-1]["n"] < N_QUESTIONS:
+            asker.refit()
+            score(N_QUESTIONS)
+    for point, labels in zip(curve, labelings, strict=True):  # what the next 20 answers changed
+        later = next((other for p, other in zip(curve, labelings, strict=True) if p["n"] >= point["n"] + 20), None)
+        if later is not None:
+            point["change"] = float((match_labels(later, labels, n_classes)[later] != labels).mean())
+    return {
+        "data": data,
+        "strategy": strategy,
+        "wrong": wrong,
+        "seed": seed,
+        "seconds": time.perf_counter() - begin,
+        "wait_p95": float(np.quantile(waits, 0.95)),
+        "curve": curve,
+    }
+
+
+def supervised(data: str) -> float:
+    """Adjusted Rand index of one shrunk Gaussian for each true class."""
+    X, y = load(data)
+    Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    density = Gaussian(reg_covar=1e-4, shrinkage=Z.shape[1] + 2.0)
+    moments = starts.from_classes(density, Z, y, starts.Shape(len(np.unique(y))), np.random.RandomState(0))
+    return float(adjusted_rand_score(y, most_probable_classes(density, moments, Z)))
+
+
+def run(tasks: list[tuple[str, str, float, int]], journal: Path, n_jobs: int) -> list[dict[str, Any]]:
+    """Make the runs that are not in the journal yet, and keep each when it ends."""
+    done = {}
+    for line in journal.read_text(encoding="utf-8").splitlines() if journal.exists() else ():
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:  # cut off: the run is made again
+            continue
+        done[row["data"], row["strategy"], row["wrong"], row["seed"]] = row
+    missing = [task for task in tasks if task not in done]
+    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(
+        delayed(simulate)(*task) for task in missing
+    )
+    for row in results:
+        with journal.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        last = row["curve"][-1]["ari"]
+        print(f"{row['strategy']:20}{row['data']:20}wrong {row['wrong']:.1f} seed {row['seed']} ARI {last:.3f}")
+        done[row["data"], row["strategy"], row["wrong"], row["seed"]] = row
+    return [done[task] for task in tasks]
+
+
+def tidy(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """One line for each run and number of questions."""
+    names = ("data", "strategy", "wrong", "seed")
+    return pd.DataFrame([{name: row[name] for name in names} | point for row in rows for point in row["curve"]])
+
+
+def write(rows: list[dict[str, Any]], folder: Path) -> None:
+    """Tables and a plot."""
+    table = tidy(rows)
+    lines = []
+    names = sorted(table["data"].unique())
+    ceiling = {name: supervised(name) for name in names}
+    for wrong, part in table.groupby("wrong"):
+        for measure in ("ari", "purity"):
+            means = part.groupby(["strategy", "n", "data"])[measure].mean().groupby(["strategy", "n"]).mean().unstack()
+            lines += [f"\n{measure}, mean of {len(names)} data sets, {100 * wrong:.0f} % wrong answers", ""]
+            lines += ["| strategy | " + " | ".join(map(str, SHOWN)) + " |", "|---|" + "---|" * len(SHOWN)]
+            for strategy, values in means.iterrows():
+                lines.append(f"| {strategy} | " + " | ".join(f"{values[n]:.3f}" for n in SHOWN) + " |")
+            if measure == "ari":
+                goals = [" " if goal is None else f"{goal:.2f}" for goal in TARGETS.get(wrong, (None,) * len(SHOWN))]
+                lines.append("| target | " + " | ".join(goals) + " |")
+        lines += ["\nQuestions until 90 % of the supervised Gaussian is reached", ""]
+        lines += ["| strategy | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+        for strategy, of_one in part.groupby("strategy"):
+            cells = []
+            for name in names:
+                curve = of_one[of_one["data"] == name].groupby("n")["ari"].mean()
+                reached = curve.index[curve >= 0.9 * ceiling[name]]
+                cells.append(str(reached[0]) if len(reached) else f"> {N_QUESTIONS}")
+            lines.append(f"| {strategy} | " + " | ".join(cells) + " |")
+    lines += ["\nSupervised Gaussian: " + ", ".join(f"{name} {value:.3f}" for name, value in ceiling.items())]
+    told = table[(table["n"] > 0) & table["change"].notna()]
+    told = told[told["strategy"] == "cover"]
+    if len(told) > 2:
+        rank = spearmanr(told["signal"], told["change"]).statistic
+        settled = told[told["signal"] < 0.03]
+        lines += [
+            f"\nStop signal of cover against what the next 20 answers changed: Spearman {rank:.2f}; mean signal "
+            f"{told['signal'].mean():.3f}, mean change {told['change'].mean():.3f}; below 0.03 in {len(settled)} of "
+            f"{len(told)} cases, then the mean change is {settled['change'].mean():.3f}."
+        ]
+    waits = pd.DataFrame(rows).groupby("strategy")["wait_p95"].max()
+    lines += ["\nTime for a question, 95 % of them, in milliseconds: " + ", ".join(
+        f"{name} {1000 * value:.0f}" for name, value in waits.items()
+    )]  # fmt: skip
+    (folder / "questions.md").write_text("\n".join(lines).lstrip() + "\n", encoding="utf-8")
+    draw(table, folder / "questions.png")
+    print("\n".join(lines))
+
+
+def draw(table: pd.DataFrame, path: Path) -> None:
+    """Curves of all strategies, a panel for each share of wrong answers and measure."""
+    shares = sorted(table["wrong"].unique())
+    figure, axes = plt.subplots(2, len(shares), figsize=(5 * len(shares), 7), squeeze=False, sharex=True)
+    for column, wrong in enumerate(shares):
+        for ax, measure in zip(axes[:, column], ("ari", "purity"), strict=True):
+            part = table[table["wrong"] == wrong]
+            means = part.groupby(["strategy", "n", "data"])[measure].mean().groupby(["strategy", "n"]).mean().unstack(0)
+            for strategy in means:
+                ours = strategy == "cover"
+                ax.plot(means.index, means[strategy], lw=2.5 if ours else 1.2, label=strategy, zorder=3 if ours else 2)
+            ax.set_ylabel({"ari": "adjusted Rand index", "purity": "purity"}[measure])
+            ax.set_title(f"{100 * wrong:.0f} % wrong answers")
+            ax.grid(alpha=0.3)
+        axes[-1, column].set_xlabel("questions")
+    axes[0, 0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--strategies", default=",".join(STRATEGIES))
+    parser.add_argument("--data", default=",".join(DATA))
+    parser.add_argument("--wrong", default="0,0.1")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("results-questions"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    shares = [float(share) for share in options.wrong.split(",")]
+    names, strategies = options.data.split(","), options.strategies.split(",")
+    tasks = [(d, s, w, seed) for seed, w, s, d in product(range(options.seeds), shares, strategies, names)]
+    write(run(tasks, options.out / "questions.jsonl", options.jobs), options.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Answers to questions about pairs of points, from people, in a browser."""

@@ -1,0 +1,281 @@
+"""The one who asks: holds points and answers, picks the next pair, and refits."""
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array
+
+from linkmix.arrays import Array, Floats, Ints
+from linkmix.checks import check_choice, check_number
+from linkmix.links import Links
+from linkmix.mixture import LinkMixture
+from linkmix.queries import rivals
+from linkmix.queries.cover import cover
+from linkmix.queries.doubts import settled
+from linkmix.queries.refitting import Refit, as_mixture, doubtful_links, first_fit, linked_labels, refit
+from linkmix.queries.state import SAID, Answer, Ground, Said, State, as_links
+from linkmix.starts import without_gaps
+
+Strategy = Callable[[State], tuple[int, int] | None]
+"""From the state to a pair of rows, or None if there is nothing left to ask."""
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+    {
+        "cover": cover,
+        "random": rivals.random,
+        "uncertainty": rivals.uncertainty,
+        "explore-consolidate": rivals.explore_consolidate,
+        "min-max": rivals.min_max,
+        "npu": rivals.npu,
+        "cobras": rivals.cobras,
+    }
+)
+"""All strategies by name; "cover" is ours."""
+
+
+SETTLED = 0.03
+"""Below this value of the stop signal, more answers hardly change the labels."""
+
+
+class Questioner:
+    """Asks which pairs of points belong together, and learns from the answers.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The points. NaN stands for a value that is not known.
+    n_classes : int
+        Number of classes.
+    strategy : str, default="cover"
+        Name of one of `STRATEGIES`.
+    links : Links, optional
+        What is known already.
+    labels : array-like of shape (n_samples,), optional
+        Class numbers to begin with, such as those of an earlier fit: one more start for the first model.
+    wrong : float, default=0.0
+        Share of the answers that is expected to be wrong, below 0.5.
+    max_candidates : int, default=2000
+        Rows that may be asked about, drawn at random where there are more. So time does not grow with the points.
+    random_state : int, default=0
+        Decides what is random.
+
+    Attributes
+    ----------
+    links : Links
+        All answers, and the links that were given.
+    answers : tuple of Answer
+        The same in the order in which they came, with those that say nothing.
+    model : LinkMixture
+        The present model, for points such as `X`.
+    probabilities : ndarray of shape (n_samples, n_classes)
+        What it thinks of each point, from the point alone.
+    labels : ndarray of shape (n_samples,)
+        Class of each point; links are honoured.
+    stop_signal : float
+        How much labels may still change: the mean of the share of labels that changed at the last refit and the share
+        on which its starts disagree. 1 before there were two refits.
+    review : structured ndarray
+        Links with the probability that they are wrong, the most doubtful first, as ``LinkMixture.links_to_review_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkmix.queries import Questioner
+    >>> X = np.concatenate([np.random.default_rng(0).normal(size=(20, 2)) + 6 * k for k in range(3)])
+    >>> truth = np.repeat([0, 1, 2], 20)
+    >>> asker = Questioner(X, n_classes=3)
+    >>> for _ in range(10):
+    ...     [[a, b]] = asker.next()
+    ...     asker.answer(a, b, "same" if truth[a] == truth[b] else "different")
+    >>> asker.refit()
+    >>> len(set(zip(asker.labels.tolist(), truth.tolist())))
+    3
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        n_classes: int,
+        *,
+        strategy: str = "cover",
+        links: Links | None = None,
+        labels: ArrayLike | None = None,
+        wrong: float = 0.0,
+        max_candidates: int = 2000,
+        random_state: int = 0,
+    ) -> None:
+        check_number("n_classes", n_classes, Integral, 1)
+        check_number("max_candidates", max_candidates, Integral, 2)
+        check_number("random_state", random_state, Integral, 0)
+        check_choice("strategy", strategy, STRATEGIES)
+        if not 0 <= wrong < 0.5:
+            raise ValueError(f"wrong={wrong!r} is no share from 0 to below 0.5: say how many answers will be wrong")
+        self._X: Floats = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
+        n = len(self._X)
+        if n < n_classes:
+            raise ValueError(f"{n} points can not make {n_classes} classes: ask for fewer")
+        given = Links() if links is None else links
+        given.check_rows(n)
+        given.check_consistent()
+        filled = without_gaps(self._X)
+        self._center, spread = filled.mean(axis=0), filled.std(axis=0)
+        self._scale = np.where(spread > 0, spread, 1.0)
+        draw = np.random.RandomState(random_state)
+        order = draw.permutation(n)
+        ground = Ground(
+            (filled - self._center) / self._scale,
+            np.sort(order[:max_candidates]),
+            int(n_classes),
+            float(wrong),
+            int(random_state),
+        )
+        self._strategy = STRATEGIES[strategy]
+        begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
+        self._fit = first_fit(ground, self._scale, begin)
+        self._given = len(given.must) + len(given.cannot)
+        answers = [Answer(int(a), int(b), "same") for a, b in given.must]
+        answers += [Answer(int(a), int(b), "different") for a, b in given.cannot]
+        self._state = State(ground, tuple(answers), self._fit.probabilities, _leaders(ground, self._fit.probabilities))
+        self._changed: float | None = None
+        self._publish()
+        if answers:
+            self.refit()
+
+    def next(self, q: int = 1) -> Ints:
+        """Pairs to ask about next.
+
+        Parameters
+        ----------
+        q : int, default=1
+            How many. Each is chosen as if those before it were answered as the model expects.
+
+        Returns
+        -------
+        ndarray of shape (at most q, 2)
+            Row numbers; fewer than asked for, or none, where nothing is left to ask.
+        """
+        check_number("q", q, Integral, 1)
+        state, pairs = self._state, []
+        for _ in range(q):
+            believed, again = settled(state)
+            pair = again or self._strategy(believed)
+            if pair is None:
+                break
+            pairs.append(pair)
+            state = state.with_answer(*pair, state.expected(*pair))
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+    def answer(self, a: int, b: int, said: Said) -> None:
+        """Record an answer about two rows, which need not be ones that were asked about.
+
+        Parameters
+        ----------
+        a, b : int
+            Row numbers.
+        said : {"same", "different", "unsure", "skip"}
+            "unsure" keeps the pair from being asked again, "skip" puts it off.
+        """
+        check_choice("said", said, SAID)
+        n = len(self._X)
+        for row in (a, b):
+            if not 0 <= row < n:
+                raise ValueError(f"row {row} is not there: rows are numbered from 0 to {n - 1}")
+        if a == b:
+            raise ValueError(f"row {a} is compared with itself: give two rows")
+        self._state = self._state.with_answer(int(a), int(b), said)
+
+    def undo(self) -> Answer | None:
+        """Take the last answer back. The model forgets it at the next refit.
+
+        Returns
+        -------
+        Answer or None
+            What was taken back; None if there is no answer left.
+        """
+        state = self._state
+        if len(state.answers) <= self._given:
+            return None
+        self._state = State(state.ground, state.answers[:-1], state.probabilities, state.tentative)
+        return state.answers[-1]
+
+    def refit(self) -> None:
+        """Fit the model to all answers. To do this in another thread, use `snapshot`, `fit` and `adopt`."""
+        self.adopt(self.fit(self.snapshot()))
+
+    def snapshot(self) -> tuple[State, Refit, Floats]:
+        """All that a refit needs. It does not change when answers come in."""
+        return self._state, self._fit, self._scale
+
+    @staticmethod
+    def fit(snapshot: tuple[State, Refit, Floats]) -> Refit:
+        """Fit to a snapshot. This is the slow part, and it touches nothing of the questioner."""
+        return refit(*snapshot)
+
+    def adopt(self, fit: Refit) -> None:
+        """Take over what a refit found."""
+        self._changed = float((fit.probabilities.argmax(axis=1) != self._fit.probabilities.argmax(axis=1)).mean())
+        self._fit = fit
+        state = self._state
+        self._state = State(state.ground, state.answers, fit.probabilities, state.tentative)
+        self._publish()
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Answers since the beginning, without the links that were given."""
+        return self._state.answers[self._given :]
+
+    @property
+    def links(self) -> Links:
+        """All answers as links, and the links that were given."""
+        return as_links(self._state.answers)
+
+    @property
+    def stop_signal(self) -> float:
+        """How much labels may still change, from 0 to 1."""
+        return 1.0 if self._changed is None else (self._changed + self._fit.disagreement) / 2
+
+    @property
+    def stop_meaning(self) -> str:
+        """The stop signal in a sentence."""
+        if self._changed is None:
+            return "too early to say whether more answers change the labels"
+        share = f"{100 * self.stop_signal:.0f} %"
+        if self.stop_signal < SETTLED:
+            return f"labels have settled: about {share} may change with more answers; a good moment to stop"
+        return f"about {share} of the labels may still change: more answers help"
+
+    def _publish(self) -> None:
+        fit = self._fit
+        self.probabilities: Floats = fit.probabilities
+        self.model: LinkMixture = as_mixture(fit, self._X, self._center, self._scale)
+        self.labels: Ints = linked_labels(fit)
+        self.review: Array = doubtful_links(fit, self._state.ground.Z)
+
+
+def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:
+    given = np.asarray(labels)
+    if given.shape != (n_rows,) or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels has shape {given.shape} of {given.dtype} for {n_rows} points: give a class number each"
+        )
+    if given.min() < 0 or given.max() >= n_classes:
+        raise ValueError(
+            f"labels goes from {given.min()} to {given.max()}: class numbers are from 0 to {n_classes - 1}"
+        )
+    return given.astype(np.int64)
+
+
+def _leaders(ground: Ground, probabilities: Floats) -> tuple[int, ...]:
+    """For each class the row in the middle of the cell that belongs to it most of all."""
+    cell, centres = ground.cells
+    p = probabilities[ground.candidates]
+    mass = np.stack([np.bincount(cell, weights=column, minlength=len(centres)) for column in p.T])  # (M, C)
+    rows = []
+    for m in range(ground.n_classes):
+        inside = ground.candidates[cell == np.argmax(mass[m])]
+        centre = centres[np.argmax(mass[m])]
+        rows.append(int(inside[np.argmin(((ground.Z[inside] - centre) ** 2).sum(axis=1))]))
+    return tuple(dict.fromkeys(rows))

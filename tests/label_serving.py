@@ -1,0 +1,117 @@
+"""A labelling server in a process of its own, that can be killed and started again."""
+
+import http.client
+import json
+import multiprocessing
+import socket
+import time
+from pathlib import Path
+
+import numpy as np
+
+from linkmix.label import server
+from linkmix.label.session import Session
+from linkmix.tables import read_points
+
+# Children are forked from a process that has imported everything, so that 50 starts take seconds.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["pytest", "linkmix.label.server"])
+
+
+def write_points(path: Path, n_each: int = 20, extra: dict[str, list[str]] | None = None) -> Path:
+    """Three round classes; ids p0, p1, ... and the class is the id divided by ``n_each``."""
+    X = np.concatenate([np.random.default_rng(0).normal(size=(n_each, 2)) + 6 * k for k in range(3)]).round(3)
+    columns = {"id": [f"p{i}" for i in range(len(X))], "x": X[:, 0].tolist(), "y": X[:, 1].tolist(), **(extra or {})}
+    lines = [",".join(columns)]
+    lines += [
+        ",".join('"' + str(value).replace('"', '""') + '"' for value in row)
+        for row in zip(*columns.values(), strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+def run(points: Path, links: Path, port: int, token: str | None) -> None:
+    listener = server.listen("127.0.0.1", port)
+    session = Session(read_points(points), 3, links, points.parent)
+    server.serve(session, points.name, listener, token=token)
+
+
+class Serving:
+    """A server over a table, with its links beside it."""
+
+    def __init__(self, points: Path, token: str | None = None):
+        self.points = points
+        self.links = points.with_name("links.csv")
+        self.journal = points.with_name("links.csv.journal")
+        self.token = token
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self.process = None
+
+    def start(self, wait: bool = True) -> None:
+        self.process = PROCESSES.Process(target=run, args=(self.points, self.links, self.port, self.token))
+        self.process.start()
+        end = time.monotonic() + 60
+        while wait:
+            try:
+                self.request("GET", "/api/start")
+                return
+            except OSError:
+                assert self.process.is_alive(), "the server did not start"
+                assert time.monotonic() < end, "the server does not answer"
+                time.sleep(0.02)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        self.process = None
+
+    def stop(self) -> None:
+        """Ask it to end, as Ctrl-C does."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.join(20)
+            assert self.process.exitcode is not None, "the server did not end"
+            self.process.close()
+            self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exception):
+        self.stop()
+
+    def request(self, method, path, body=None, headers=None, timeout=20):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            connection.request(method, path, body, headers or {})
+            reply = connection.getresponse()
+            return reply.status, dict(reply.getheaders()), reply.read()
+        finally:
+            connection.close()
+
+    def own_headers(self) -> dict[str, str]:
+        """What the page itself sends with a request that writes."""
+        return {"Origin": self.url.rstrip("/"), "Content-Type": "application/json", "X-Linkmix": "1"}
+
+    def write(self, timeout=20, **entry):
+        return self.request("POST", "/api/entries", json.dumps(entry), self.own_headers(), timeout)
+
+    def get(self, path):
+        status, _, body = self.request("GET", path)
+        assert status == 200, body
+        return json.loads(body)
+
+    def entries(self) -> list[dict]:
+        """The journal, as the next start would see it."""
+        lines = self.journal.read_bytes().split(b"\n")
+        return [json.loads(line) for line in lines[:-1]]

@@ -189,14 +189,16 @@ def write(rows: list[dict[str, Any]], folder: Path) -> None:
 def draw(table: pd.DataFrame, path: Path) -> None:
     """Curves of all strategies, a panel for each share of wrong answers and measure."""
     shares = sorted(table["wrong"].unique())
-    figure, axes = plt.subplots(2, len(shares), figsize=(5 * len(shares), 7), squeeze=False, sharex=True)
+    figure, axes = plt.subplots(2, len(shares), figsize=(5 * len(shares), 7), squeeze=False, sharex=True, sharey="row")
     for column, wrong in enumerate(shares):
         for ax, measure in zip(axes[:, column], ("ari", "purity"), strict=True):
             part = table[table["wrong"] == wrong]
             means = part.groupby(["strategy", "n", "data"])[measure].mean().groupby(["strategy", "n"]).mean().unstack(0)
             for strategy in means:
                 ours = strategy == "cover"
-                ax.plot(means.index, means[strategy], lw=2.5 if ours else 1.2, label=strategy, zorder=3 if ours else 2)
+                colour = f"C{list(STRATEGIES).index(strategy)}"
+                width, order = (2.5, 3) if ours else (1.2, 2)
+                ax.plot(means.index, means[strategy], color=colour, lw=width, label=strategy, zorder=order)
             ax.set_ylabel({"ari": "adjusted Rand index", "purity": "purity"}[measure])
             ax.set_title(f"{100 * wrong:.0f} % wrong answers")
             ax.grid(alpha=0.3)

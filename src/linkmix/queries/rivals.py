@@ -91,14 +91,15 @@ def npu(state: State) -> Pair | None:
 
 def cobras(state: State) -> Pair | None:
     """Cells that are split in two, the largest first, and joined again where their middles are of one class."""
-    oracle = _Oracle(state)
+    oracle, keyed = _Oracle(state), _Keyed(state.ground)
     parts = [tuple(state.ground.candidates.tolist())]
     try:
         while True:
             groups: list[list[int]] = []  # numbers of the parts of each class, so far
-            middles = [_middle(state.ground, part) for part in parts]
+            middles = [_middle(keyed, part) for part in parts]
+            apart = squared_distances(state.ground.Z[middles], state.ground.Z[middles])
             for i in range(len(parts)):
-                order = sorted(groups, key=lambda group: _least(state, middles, i, group))
+                order = sorted(groups, key=lambda group: apart[i, group].min())
                 home = next((group for group in order if oracle.same(middles[i], middles[group[0]])), None)
                 if home is None:
                     groups.append([i])
@@ -107,7 +108,7 @@ def cobras(state: State) -> Pair | None:
             largest = max(range(len(parts)), key=lambda i: len(parts[i]))
             if len(parts[largest]) < 2:
                 return None
-            parts[largest : largest + 1] = _halves(state.ground, parts[largest])
+            parts[largest : largest + 1] = _split(keyed, parts[largest])
     except _Ask as question:
         return question.pair
 
@@ -187,20 +188,6 @@ def _pair(two: Iterable[int]) -> Pair:
     return int(a), int(b)
 
 
-def _middle(ground: Ground, part: tuple[int, ...]) -> int:
-    Z = ground.Z[list(part)]
-    return part[int(np.argmin(((Z - Z.mean(axis=0)) ** 2).sum(axis=1)))]
-
-
-def _least(state: State, middles: list[int], i: int, group: list[int]) -> float:
-    Z = state.ground.Z
-    return float(((Z[[middles[j] for j in group]] - Z[middles[i]]) ** 2).sum(axis=1).min())
-
-
-def _halves(ground: Ground, part: tuple[int, ...]) -> list[tuple[int, ...]]:
-    return _split(_Keyed(ground), part)
-
-
 class _Keyed:
     """A ground as a key: the same object is the same ground."""
 
@@ -214,7 +201,14 @@ class _Keyed:
         return isinstance(other, _Keyed) and self.ground is other.ground
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=4000)
+def _middle(keyed: _Keyed, part: tuple[int, ...]) -> int:
+    """The row nearest to the mean."""
+    Z = keyed.ground.Z[list(part)]
+    return part[int(np.argmin(((Z - Z.mean(axis=0)) ** 2).sum(axis=1)))]
+
+
+@lru_cache(maxsize=4000)
 def _split(keyed: _Keyed, part: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Two halves by k-means, of which neither is empty."""
     rows = np.array(part)

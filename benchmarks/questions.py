@@ -203,8 +203,8 @@ def draw(table: pd.DataFrame, path: Path) -> None:
             ax.set_title(f"{100 * wrong:.0f} % wrong answers")
             ax.grid(alpha=0.3)
         axes[-1, column].set_xlabel("questions")
-    axes[0, 0].legend(fontsize=8)
-    figure.tight_layout()
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower center", ncol=len(STRATEGIES), frameon=False)
+    figure.tight_layout(rect=(0, 0.04, 1, 1))
     figure.savefig(path, dpi=120)
 
 

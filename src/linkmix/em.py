@@ -131,13 +131,6 @@ class Data:
         assert isinstance(self.free, np.ndarray)
         return list(Rows(self.free, self.free_weights, self.free_known).portions())
 
-    @cached_property
-    def complete(self) -> bool:
-        """Whether all rows are in memory and none of their values is missing."""
-        if not isinstance(self.free, np.ndarray) or not all(rows.complete for rows in self.portions):
-            return False
-        return self.linked.dtype.kind == "f" and not has_gaps(self.linked)
-
     def free_sums(self, density: Density[Any, Any], parameters: Parameters) -> FreeSums | None:
         """Sums over all free rows; None if there are none."""
         if not isinstance(self.free, np.ndarray):
@@ -361,7 +354,7 @@ def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | 
     components, pairs = model.density.to_native(start.components), model.coupling.to_native()
     if components is None or pairs is None or not native.loops(components, pairs, free, data.linked):
         return None
-    if not data.complete:
+    if has_gaps(free) or has_gaps(data.linked):
         return None
 
     def steps(parameters: Parameters, tol: float, max_iter: int) -> tuple[Parameters, list[float], bool, bool]:

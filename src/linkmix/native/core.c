@@ -38,6 +38,11 @@ typedef struct {
     Long packed_size;
 } Gauss;
 
+static inline int contiguous(const Rows *x) /* each row by itself */
+{
+    return x->column_stride == (x->single ? 4 : 8);
+}
+
 static Long wide_stride(Long d)
 {
     return (d + 7) / 8 * 8;

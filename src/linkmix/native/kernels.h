@@ -77,14 +77,69 @@ INLINE vec FN(exp)(vec x)
 
 /* ---- rows into panels ---------------------------------------------------------------------------------------- */
 
+#if W == 8
+/* The columns of eight rows, each of which is contiguous: column j goes to `to + j * step`. */
+INLINE void FN(turn)(const char *const rows[8], const int single, Long d, double *to, Long step)
+{
+    for (Long j = 0; j < d; j += 8) {
+        const __mmask8 some = (__mmask8)(d - j < 8 ? (1 << (d - j)) - 1 : 255);
+        __m512d r[8], twos[8];
+        for (int k = 0; k < 8; k++)
+            if (single) {
+                __m512 low = _mm512_maskz_loadu_ps(some, (const float *)rows[k] + j);
+                r[k] = _mm512_cvtps_pd(_mm512_castps512_ps256(low));
+            } else
+                r[k] = _mm512_maskz_loadu_pd(some, (const double *)rows[k] + j);
+        for (int k = 0; k < 4; k++) { /* even columns of two rows, and odd ones */
+            twos[k] = _mm512_unpacklo_pd(r[2 * k], r[2 * k + 1]);
+            twos[4 + k] = _mm512_unpackhi_pd(r[2 * k], r[2 * k + 1]);
+        }
+        for (int odd = 0; odd < 2; odd++) {
+            const __m512d *t = twos + 4 * odd;
+            __m512d a = _mm512_shuffle_f64x2(t[0], t[1], 0x88), b = _mm512_shuffle_f64x2(t[2], t[3], 0x88);
+            r[odd] = _mm512_shuffle_f64x2(a, b, 0x88);
+            r[4 + odd] = _mm512_shuffle_f64x2(a, b, 0xdd);
+            a = _mm512_shuffle_f64x2(t[0], t[1], 0xdd), b = _mm512_shuffle_f64x2(t[2], t[3], 0xdd);
+            r[2 + odd] = _mm512_shuffle_f64x2(a, b, 0x88);
+            r[6 + odd] = _mm512_shuffle_f64x2(a, b, 0xdd);
+        }
+#pragma GCC unroll 8
+        for (int k = 0; k < 8; k++)
+            if (j + k < d)
+                STORE(to + (j + k) * step, (vec)r[k]);
+    }
+}
+
+INLINE void FN(turn_rows)(const Rows *x, const char *const rows[8], double *to, Long step)
+{
+    if (x->single)
+        FN(turn)(rows, 1, x->d, to, step);
+    else
+        FN(turn)(rows, 0, x->d, to, step);
+}
+#endif
+
 /* A block is filled up to `padded` rows with copies of its first row. */
 static TARGET void FN(load)(const Rows *x, Long first, Long n, Long padded, double *panels)
 {
     const Long d = x->d;
+    const char *block = x->data + first * x->row_stride;
+#if W == 8
+    if (contiguous(x) && d > 2) {
+        for (Long start = 0; start < padded; start += PANEL)
+            for (int v = 0; v < PANEL; v += W) {
+                const char *rows[W];
+                for (int k = 0; k < W; k++)
+                    rows[k] = block + (start + v + k < n ? start + v + k : 0) * x->row_stride;
+                FN(turn_rows)(x, rows, panels + start * d + v, PANEL);
+            }
+        return;
+    }
+#endif
     for (Long start = 0; start < padded; start += PANEL)
         for (Long j = 0; j < d; j++) {
             double *out = panels + start * d + j * PANEL;
-            const char *column = x->data + j * x->column_stride + first * x->row_stride;
+            const char *column = block + j * x->column_stride;
             if (start + PANEL <= n && !x->single) {
                 const char *at = column + start * x->row_stride;
                 for (int b = 0; b < PANEL; b++)
@@ -214,7 +269,7 @@ static TARGET double FN(softmax)(Long n_components, Long n, Long padded, const d
                                  double *tops)
 {
     /* The sums lie between 1 and the number of components: so many of them can be multiplied before a logarithm. */
-    const int most = (int)(900.0 / (1.0 + log2((double)n_components)));
+    const int most = (int)(900.0 / W / (1.0 + log2((double)n_components))); /* vectors */
     double log_likelihood = 0.0;
     double *sums = tops + BLOCK;
     for (Long b = 0; b < padded; b += W) {
@@ -257,8 +312,10 @@ static TARGET double FN(softmax)(Long n_components, Long n, Long padded, const d
             product *= LOAD(sums + b);
             total += LOAD(tops + b);
         }
+        double all = 1.0;
         for (int i = 0; i < W; i++)
-            log_likelihood += log(product[i]);
+            all *= product[i];
+        log_likelihood += log(all);
     }
     return log_likelihood + FN(sum)(total);
 }
@@ -361,30 +418,52 @@ INLINE Long FN(collect)(vec share, Long first, Long n, Long *place, double *foun
 #endif
 }
 
-/* Five to NARROW columns: vectors over rows. Rows without a share are left out, where that pays for collecting others. */
-static TARGET void FN(narrow_moments)(Long d, const double *mean, const double *panels, const double *shares,
-                                      Long padded, double *buffer, vec *acc)
+/* The columns of PAIR rows of a block. */
+INLINE void FN(pick)(const Rows *rows, Long first_row, const double *panels, const Long *place, double *x)
 {
+    const Long d = rows->d;
+#if W == 8
+    if (contiguous(rows)) {
+        for (int v = 0; v < PAIR; v += W) {
+            const char *at[W];
+            for (int k = 0; k < W; k++)
+                at[k] = rows->data + (first_row + place[v + k]) * rows->row_stride;
+            FN(turn_rows)(rows, at, x + v, PAIR);
+        }
+        return;
+    }
+#endif
+    for (int k = 0; k < PAIR; k++) {
+        const double *from = panels + place[k] / PANEL * PANEL * d + place[k] % PANEL;
+        for (Long j = 0; j < d; j++)
+            x[j * PAIR + k] = from[j * PANEL];
+    }
+}
+
+/* Five to NARROW columns: vectors over rows. Rows without a share are left out, where that pays for collecting others. */
+static TARGET void FN(narrow_moments)(const Rows *rows, Long first_row, const double *mean, const double *panels,
+                                      const double *shares, Long padded, double *buffer, vec *acc)
+{
+    const Long d = rows->d;
     double *x = buffer, *weighted = buffer + d * PAIR;
-    Long place[BLOCK + PAIR], n_active = 0; /* of the first column of each active row */
+    Long place[BLOCK + PAIR], n_active = 0; /* of the active rows */
     double share[BLOCK + PAIR];
     vec weight = FN(all)(0.0);
     for (Long start = 0; start < padded; start += PANEL)
         for (Long v = 0; v < PANEL; v += W) {
             vec some = LOAD(shares + start + v);
             weight += some;
-            n_active = FN(collect)(some, start * d + v, n_active, place, share);
+            n_active = FN(collect)(some, start + v, n_active, place, share);
         }
     acc[0] += weight;
-    if (n_active * 10 < padded * 3) {
+    if (2 * n_active < padded) {
         for (Long k = 0; k < PAIR && n_active; k++) { /* the last rows are filled up with the first one, without a share */
             place[n_active + k] = place[0];
             share[n_active + k] = 0.0;
         }
         for (Long start = 0; start < n_active; start += PAIR) {
+            FN(pick)(rows, first_row, panels, place + start, x);
             for (Long j = 0; j < d; j++) {
-                for (int k = 0; k < PAIR; k++)
-                    x[j * PAIR + k] = panels[place[start + k] + j * PANEL];
                 for (int v = 0; v < PAIR; v += W) {
                     vec difference = LOAD(x + j * PAIR + v) - mean[j];
                     STORE(x + j * PAIR + v, difference);
@@ -513,7 +592,7 @@ static TARGET void FN(moments)(const Gauss *g, const Rows *x, Long first_row, Lo
         else if (d == 4)
             FN(few_moments)(4, mean, panels, share, padded, vectors);
         else if (d <= NARROW)
-            FN(narrow_moments)(d, mean, panels, share, padded, buffer, vectors);
+            FN(narrow_moments)(x, first_row, mean, panels, share, padded, buffer, vectors);
         else
             FN(wide_moments)(x, first_row, n, mean, share, buffer, sums, sums + 1, sums + 1 + d);
     }

@@ -165,6 +165,7 @@ def cost_model(costs):
 def plot(costs, model, path):
     """Measured costs and the model, one panel for each series."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator
 
     figure = Figure(figsize=(10, 6), layout="constrained")
     of = {"rows": "n", "columns": "d", "classes": "k", "links": "n_links"}
@@ -175,6 +176,11 @@ def plot(costs, model, path):
         predicted = [1e3 * model.seconds(*c[1:-1]) for c in some]
         panel.loglog(sizes, predicted, "-", color="0.5", label="cost model")
         panel.set(xlabel=series, ylabel="ms an iteration")
+        panel.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if series == "classes" else (1,)))
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_locator(NullLocator())
         panel.grid(alpha=0.3)
         panel.legend()
     Path(path).parent.mkdir(parents=True, exist_ok=True)

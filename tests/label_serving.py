@@ -37,26 +37,27 @@ def free_port() -> int:
         return opened.getsockname()[1]
 
 
-def run(points: Path, links: Path, port: int, token: str | None) -> None:
+def run(points: Path, links: Path, port: int, token: str | None, wrong: float) -> None:
     listener = server.listen("127.0.0.1", port)
-    session = Session(read_points(points), 3, links, points.parent)
+    session = Session(read_points(points), 3, links, points.parent, wrong=wrong)
     server.serve(session, points.name, listener, token=token)
 
 
 class Serving:
     """A server over a table, with its links beside it."""
 
-    def __init__(self, points: Path, token: str | None = None):
+    def __init__(self, points: Path, token: str | None = None, wrong: float = 0.0):
         self.points = points
         self.links = points.with_name("links.csv")
         self.journal = points.with_name("links.csv.journal")
-        self.token = token
+        self.token, self.wrong = token, wrong
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
         self.process = None
 
     def start(self, wait: bool = True) -> None:
-        self.process = PROCESSES.Process(target=run, args=(self.points, self.links, self.port, self.token))
+        arguments = (self.points, self.links, self.port, self.token, self.wrong)
+        self.process = PROCESSES.Process(target=run, args=arguments)
         self.process.start()
         end = time.monotonic() + 60
         while wait:

@@ -104,6 +104,19 @@ def test_a_long_conversation_refits_and_asks_nothing_twice(folder):
     assert "may still change" in result.output or "settled" in result.output
 
 
+def test_answers_that_may_be_wrong_are_asked_for_again_and_become_one_link(folder):
+    first = ask(typed="q\n").output
+    ids = [word for word in first.split("id ")[1].split() if word in IDS][:2]
+    together = SPECIES[int(ids[0])] == SPECIES[int(ids[1])]
+    lie, right = ("d", "s") if together else ("s", "d")
+    result = ask("--wrong", 0.1, typed=f"{lie}\n{right}\n{right}\nq\n")
+    assert result.exit_code == 0, result.output
+    assert [line.split()[-2:] for line in result.output.splitlines() if line.startswith("  id ")][:3] == [ids] * 3
+    assert pd.read_csv("links.csv")["confidence"].tolist() == [0.9]
+    result = run("fit", "points.csv", "--classes", 3, "--links", "links.csv", "--out", "again")
+    assert result.exit_code == 0, result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [(["--strategy", "guess"], "--strategy guess is not known: choose from cover, random"), (["--wrong", 0.6], "0.6")],

@@ -126,6 +126,23 @@ def test_answers_by_keys_and_clicks_undo_and_reload(browser, serving):
     assert [entry["annotator"] for entry in serving.entries() if "key" in entry][-1] == "sds"
 
 
+def test_a_surprising_answer_is_asked_for_again(browser, tmp_path):
+    points = write_points(tmp_path / "points.csv")
+    with Serving(points, wrong=0.1) as serving, page_of(browser, serving.url) as page:
+        rows = rows_of(page)
+        a, b = (int(row) // 20 for row in rows.split())
+        page.keyboard.press("d" if a == b else "s")  # not true
+        page.wait_for_selector('#ask-title:text-is("Once more: do these two belong together?")')
+        assert rows_of(page) == rows
+        assert "asked again" in page.inner_text("#message")
+        page.keyboard.press("s" if a == b else "d")
+        page.wait_for_selector(f'#message:has-text("Saved: {"same" if a == b else "different"}")')
+        assert rows_of(page) == rows  # one against one
+        after(page, lambda: page.keyboard.press("s" if a == b else "d"))
+        assert page.inner_text("#ask-title") == "Do these two belong together?"
+    assert len(said_in(serving)) == 3
+
+
 def test_points_are_linked_on_the_map_and_links_removed(browser, serving):
     with page_of(browser, serving.url) as page:
         page.mouse.click(*place(page, serving, 3))

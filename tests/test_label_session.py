@@ -24,8 +24,8 @@ def points_file(tmp_path):
     return write_points(tmp_path / "points.csv")
 
 
-def opened(points_file):
-    return Session(read_points(points_file), 3, points_file.with_name("links.csv"), points_file.parent)
+def opened(points_file, **options):
+    return Session(read_points(points_file), 3, points_file.with_name("links.csv"), points_file.parent, **options)
 
 
 def answer(key, a, b, said="same", annotator=None, **more):
@@ -285,6 +285,38 @@ def test_contradictions_are_worth_a_second_look(points_file):
         [found] = [link for link in session.status()["review"] if "p1" in link["reason"]]
         assert found["ids"] == ["p0", "p2"]
         assert found["reason"] == "others hold these two together, through p1"
+
+
+def test_where_answers_may_be_wrong_a_surprising_one_is_asked_for_again(points_file):
+    with opened(points_file, wrong=0.1) as session:
+        pair = session.question("page")
+        assert not pair["again"]
+        rows = [pair["a"]["row"], pair["b"]["row"]]
+        right, lie = ("same", "different") if CLASS[rows[0]] == CLASS[rows[1]] else ("different", "same")
+        kinds = {"same": "must", "different": "cannot"}
+        told = []
+        for key, said in (("k1", lie), ("k2", right), ("k3", right)):
+            session.write(answer(key, *rows, said, page="page"))
+            pair = session.question("page")
+            told.append(pair["again"] and {pair["a"]["row"], pair["b"]["row"]} == set(rows))
+        assert told == [True, True, False]  # two of three settle it
+        session.write(answer("k4", 5, 6, annotator="ida"))
+        session.write(answer("k5", 6, 5, annotator="ida"))
+    first, second = (f"p{row}" for row in rows)
+    head, *lines = links_file(points_file).splitlines()
+    assert head == "a,b,kind,confidence,annotator"
+    assert sorted(lines) == sorted([f"{first},{second},{kinds[right]},0.9,", "p6,p5,must,0.987805,ida"])
+    with opened(points_file) as session:  # as certain as answers are where none is wrong
+        assert session.n_links == {"same": 1 + (right == "same"), "different": 0 + (right != "same")}
+        session.write(answer("k6", 7, 8))
+    assert "confidence" not in links_file(points_file)
+
+
+def test_what_a_file_says_keeps_its_confidence_where_answers_may_be_wrong(points_file):
+    points_file.with_name("links.csv").write_text("a,b,kind,confidence\np0,p1,must,\np2,p3,must,0.7\n")
+    with opened(points_file, wrong=0.2) as session:
+        session.write(answer("k1", 4, 5))
+    assert links_file(points_file).splitlines()[1:] == ["p0,p1,must,1.0", "p2,p3,must,0.7", "p4,p5,must,0.8"]
 
 
 def test_answers_lead_to_the_classes_and_to_the_sign_to_stop(points_file):

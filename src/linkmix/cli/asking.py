@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linkmix.cli.failures import BadInput, bad_input, extras_needed
-from linkmix.cli.options import FILE, id_option, points_argument, say, seed_option
+from linkmix.cli.options import FILE, id_option, points_argument, say, seed_option, wrong_option
 
 if TYPE_CHECKING:
     from linkmix.queries import Questioner
@@ -33,13 +33,7 @@ QUESTION = "[s]ame, [d]ifferent, [u]nsure, undo with [z], [q]uit"
 )
 @id_option
 @click.option("--strategy", default="cover", show_default=True, help="How pairs are chosen; see docs/questions.md.")
-@click.option(
-    "--wrong",
-    type=click.FloatRange(0, 0.5, max_open=True),
-    default=0.0,
-    show_default=True,
-    help="Share of answers that may be wrong; doubtful pairs are then asked about again.",
-)
+@wrong_option
 @seed_option
 def ask(
     model: Path,
@@ -95,7 +89,7 @@ def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path
     from linkmix.tables import write_links
 
     def kept() -> Any:
-        return before.union(_statements(asker))
+        return before.union(asker.new_links)
 
     with ThreadPoolExecutor(1) as pool:
         running: Future[Any] | None = None
@@ -124,12 +118,6 @@ def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path
             say("Fitting to the last answers ...")
             asker.adopt(running.result())
     return sum(answer.said in ("same", "different") for answer in asker.answers)
-
-
-def _statements(asker: "Questioner") -> Any:
-    from linkmix.queries.state import as_links
-
-    return as_links(asker.answers)
 
 
 def read_key() -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from linkmix.cli.failures import bad_input, extras_needed
-from linkmix.cli.options import FILE, columns_option, id_option, points_argument, say, seed_option
+from linkmix.cli.options import FILE, columns_option, id_option, points_argument, say, seed_option, wrong_option
 
 DEFAULT_PORT = 8765
 
@@ -21,6 +21,7 @@ DEFAULT_PORT = 8765
     "-links.csv at its end.",
 )
 @columns_option
+@wrong_option
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -42,6 +43,7 @@ def label(
     id_column: str | None,
     links: Path | None,
     columns: list[str] | None,
+    wrong: float,
     host: str,
     port: int,
     no_browser: bool,
@@ -57,6 +59,7 @@ def label(
     Examples:
       linkmix label points.csv --classes 3
       linkmix label cells.parquet --classes 4 --id cell --links links.csv
+      linkmix label points.csv --classes 3 --wrong 0.1
       linkmix label points.csv --classes 3 --port 0 --no-browser
     """  # noqa: D301
     with extras_needed(), bad_input():
@@ -69,7 +72,7 @@ def label(
         links = links or points.with_name(f"{points.stem}-links.csv")
         listener = server.listen(host, port)
         try:
-            session = Session(table, classes, links, points.parent, seed=seed)
+            session = Session(table, classes, links, points.parent, wrong=wrong, seed=seed)
         except BaseException:
             listener.close()
             raise

@@ -121,6 +121,13 @@ id_option = click.option(
 columns_option = click.option(
     "--columns", type=Names(), help="Columns to cluster by, with commas between them. By default all that hold numbers."
 )
+wrong_option = click.option(
+    "--wrong",
+    type=click.FloatRange(0, 0.5, max_open=True),
+    default=0.0,
+    show_default=True,
+    help="Share of answers that may be wrong; doubtful pairs are then asked about again.",
+)
 seed_option = click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of all random choices."
 )

@@ -1,7 +1,7 @@
 """What a journal of answers comes to. Pure: the same entries give the same state."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from linkmix.label.journal import Entry
@@ -24,6 +24,8 @@ class Statement:
     confidence : float or None
         None if it is certain.
     annotator : str or None
+    lead : int or None
+        For a link, how many more answers of this annotator say so than say the opposite. None if a file says it.
     """
 
     a: str
@@ -31,6 +33,7 @@ class Statement:
     said: str
     confidence: float | None = None
     annotator: str | None = None
+    lead: int | None = None
 
     @property
     def pair(self) -> Pair:
@@ -100,7 +103,7 @@ def fold(entries: Iterable[Entry]) -> State:
     ...     {"entry": "undo", "key": "k3", "of": "k2"},
     ... ]
     >>> fold(answers).links
-    (Statement(a='anna', b='bob', said='same', confidence=None, annotator=None),)
+    (Statement(a='anna', b='bob', said='same', confidence=None, annotator=None, lead=1),)
     """
     entries = list(entries)
     undone = {entry["of"] for entry in entries if entry["entry"] == "undo"}
@@ -148,7 +151,12 @@ class _LastWords:
     def add(self, statement: Statement) -> None:
         """What its annotator has said of the pair before gives way. A skip says nothing."""
         if statement.said in ("same", "different"):
-            self._of.setdefault(statement.pair, {})[statement.annotator] = [statement]
+            of_pair = self._of.setdefault(statement.pair, {})
+            before = sum(
+                (old.lead or 0) * (1 if old.said == statement.said else -1)
+                for old in of_pair.get(statement.annotator, ())
+            )
+            of_pair[statement.annotator] = [replace(statement, lead=before + 1)]
         elif statement.said == "unsure":
             self._of.get(statement.pair, {}).pop(statement.annotator, None)
 

@@ -17,6 +17,7 @@ from linkmix.label.cards import Cards
 from linkmix.label.journal import Entry, Journal
 from linkmix.links import Links
 from linkmix.queries import Questioner
+from linkmix.queries.doubts import confidence
 from linkmix.queries.questioner import SETTLED
 from linkmix.tables import Points, read_statements, to_links, write_links
 
@@ -58,6 +59,9 @@ class Session:
         ``.journal`` after its name.
     folder : path
         Folder with the pictures that the table names.
+    wrong : float, default=0.0
+        Share of the answers that is expected to be wrong. Doubtful pairs are then asked about again, and links have a
+        confidence.
     seed : int, default=0
         Seed of the questions.
 
@@ -86,7 +90,14 @@ class Session:
     """
 
     def __init__(
-        self, points: Points, n_classes: int, links_path: str | Path, folder: str | Path, *, seed: int = 0
+        self,
+        points: Points,
+        n_classes: int,
+        links_path: str | Path,
+        folder: str | Path,
+        *,
+        wrong: float = 0.0,
+        seed: int = 0,
     ) -> None:
         self.points = points
         self.n_classes = n_classes
@@ -95,7 +106,8 @@ class Session:
         self.version = 1
         self.table = hashlib.sha256("\n".join(points.ids).encode()).hexdigest()[:16]
         self._row_of = {value: row for row, value in enumerate(points.ids)}
-        self._asker = Questioner(points.X, n_classes, random_state=seed)
+        self._wrong = wrong
+        self._asker = Questioner(points.X, n_classes, wrong=wrong, random_state=seed)
         self._journal = Journal(self.links_path.with_name(self.links_path.name + ".journal"))
         try:
             self._state = fold(self._journal.entries)
@@ -244,7 +256,8 @@ class Session:
         Returns
         -------
         dict or None
-            Two points side by side, as `Cards.pair` gives them, with their labels; None if nothing is left to ask.
+            Two points side by side, as `Cards.pair` gives them, with their labels, and whether they were asked about
+            before (``again``); None if nothing is left to ask.
         """
         with self._lock:
             pair = self._open.get(page)
@@ -258,8 +271,10 @@ class Session:
                 if pair is None:
                     return None
                 self._open[page] = pair
-            labels = self.labels()
+            labels, links = self.labels(), self._state.links
         shown = self.cards.pair(*pair)
+        ids = pair_of(*(str(self.points.ids[row]) for row in pair))
+        shown["again"] = any(statement.pair == ids for statement in links)
         for end in ("a", "b"):
             shown[end]["label"] = int(labels[shown[end]["row"]])
         return shown
@@ -443,12 +458,18 @@ class Session:
                     "a": self._row_of[statement.a],
                     "b": self._row_of[statement.b],
                     "kind": statement.said,
-                    "confidence": statement.confidence,
+                    "confidence": self._confidence(statement),
                     "annotator": statement.annotator,
                 }
                 for statement in state.links
             ]
         )
+
+    def _confidence(self, statement: Statement) -> float | None:
+        """What a file says, or what follows from the answers where they may be wrong; the last word counts."""
+        if statement.lead is None or not self._wrong:
+            return statement.confidence
+        return round(confidence(max(1, statement.lead), self._wrong), 6)
 
     # The beginning
 

@@ -75,11 +75,26 @@ def believed_links(state: State) -> Links:
     """
     if not state.ground.wrong:
         return Known(state.answers).links()
-    odds = (1 - state.ground.wrong) / state.ground.wrong
+    wrong = state.ground.wrong
     leads = {pair: _lead(answers) for pair, answers in _votes(state).items()}
-    must, cannot = ({pair: abs(n) for pair, n in leads.items() if n * sign > 0} for sign in (1, -1))
-    sure = [odds ** np.array([*n.values()]) / (1 + odds ** np.array([*n.values()])) for n in (must, cannot)]
-    return Links([*must], [*cannot], must_confidence=sure[0], cannot_confidence=sure[1])
+    must, cannot = (
+        {pair: confidence(n * sign, wrong) for pair, n in leads.items() if n * sign > 0} for sign in (1, -1)
+    )
+    return Links(
+        [*must], [*cannot], must_confidence=np.array([*must.values()]), cannot_confidence=np.array([*cannot.values()])
+    )
+
+
+def confidence(lead: int, wrong: float) -> float:
+    """Probability that a pair is what more of its answers say, so many more than say the opposite.
+
+    Examples
+    --------
+    >>> [round(confidence(lead, wrong=0.1), 3) for lead in (1, 2, 3)]
+    [0.9, 0.988, 0.999]
+    """
+    odds = ((1 - wrong) / wrong) ** lead
+    return float(odds / (1 + odds))
 
 
 def _votes(state: State) -> dict[tuple[int, int], list[Answer]]:

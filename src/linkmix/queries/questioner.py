@@ -1,6 +1,7 @@
 """The one who asks: holds points and answers, picks the next pair, and refits."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Integral
 from types import MappingProxyType
 
@@ -14,7 +15,7 @@ from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.queries import rivals
 from linkmix.queries.cover import cover
-from linkmix.queries.doubts import settled
+from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.refitting import Refit, as_mixture, doubtful_links, first_fit, linked_labels, refit
 from linkmix.queries.state import SAID, Answer, Ground, Said, State, as_links
 from linkmix.starts import without_gaps
@@ -65,7 +66,10 @@ class Questioner:
     Attributes
     ----------
     links : Links
-        All answers, and the links that were given.
+        What the answers and the links that were given come to; with the probability that they are right, where answers
+        may be wrong.
+    new_links : Links
+        The same without the links that were given.
     answers : tuple of Answer
         The same in the order in which they came, with those that say nothing.
     model : LinkMixture
@@ -229,8 +233,18 @@ class Questioner:
 
     @property
     def links(self) -> Links:
-        """All answers as links, and the links that were given."""
-        return as_links(self._state.answers)
+        """What the answers and the links that were given come to."""
+        return self._as_links(self._state.answers)
+
+    @property
+    def new_links(self) -> Links:
+        """What the answers come to, without the links that were given."""
+        return self._as_links(self.answers)
+
+    def _as_links(self, answers: tuple[Answer, ...]) -> Links:
+        if not self._state.ground.wrong:
+            return as_links(answers)
+        return believed_links(replace(self._state, answers=answers))
 
     @property
     def stop_signal(self) -> float:

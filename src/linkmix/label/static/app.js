@@ -126,11 +126,13 @@ function show(pair) {
   question = pair;
   busy = !pair;
   for (const button of document.querySelectorAll("[data-said]")) button.disabled = busy;
+  find("ask-title").textContent = `${pair?.again ? "Once more: do" : "Do"} these two belong together?`;
   if (!pair) {
     find("pair").replaceChildren(made("p", "No question is left: all pairs that matter are answered, or follow.", { class: "quiet" }));
   } else if (isNew) {
     allFields = false;
     drawPair();
+    if (pair.again) say(`${find("message").textContent} The next pair is asked again: its answer was a surprise.`);
   }
   drawQuestion();
   find("ask").dataset.rows = pair ? `${pair.a.row} ${pair.b.row}` : "";

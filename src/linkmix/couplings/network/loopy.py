@@ -65,13 +65,17 @@ class LoopyPropagation:
         damping, change, earlier = self._damping, np.inf, np.inf
         for iteration in range(1, self._max_iter + 1):
             cavity, _ = self._cavities(own, messages)
-            new = different + _log_sum_others(cavity)
+            new = _log_sum_others(cavity)
+            new += different
             if not all_hard:
                 np.logaddexp(same + cavity, new, out=new)
-            new -= np.maximum(new.max(axis=0), LOWEST)
-            messages = (1 - damping) * new + damping * messages
+            new -= _tops(new)
+            new *= 1 - damping
+            messages = damping * messages
+            messages += new
             old, probabilities = probabilities, np.exp(messages)
-            change = np.abs(probabilities - old).max() / (1 - damping)
+            old -= probabilities
+            change = np.abs(old, out=old).max() / (1 - damping)
             if change <= self._tol:
                 break
             if iteration % _PATIENCE == 0:
@@ -82,14 +86,25 @@ class LoopyPropagation:
         return self._result(own, same, different, messages, converged)
 
     def _cavities(self, own: Floats, messages: Floats) -> tuple[Floats, Floats]:
-        """Log-belief of the source of each message without what its target says, and log-beliefs of the nodes."""
+        """Log-belief of the source of each message without what its target says, and log-beliefs of the nodes.
+
+        The largest log-belief of each source is zero, unless all are minus infinity.
+        """
+        n = self._n_pairs
         beliefs = own.copy()
-        beliefs[:, self._targets] += np.add.reduceat(messages[:, self._by_target], self._starts, axis=1)
-        back = np.roll(messages, self._n_pairs, axis=1)
-        # A target that forbids a label can not be where its source has it, so that it does not matter what it is told
-        # of this label.
-        cavity = np.where(np.isneginf(back), -np.inf, beliefs[:, self._source] - back)
-        cavity -= np.maximum(cavity.max(axis=0), LOWEST)
+        told = np.add.reduceat(messages.take(self._by_target, axis=1), self._starts, axis=1)
+        if len(self._targets) == own.shape[1]:
+            beliefs += told
+        else:
+            beliefs[:, self._targets] += told
+        back = np.concatenate((messages[:, n:], messages[:, :n]), axis=1)
+        cavity = beliefs.take(self._source, axis=1)
+        cavity -= back
+        if np.isneginf(back.min(initial=0.0)):
+            # A target that forbids a label can not be where its source has it, so that it does not matter what it is
+            # told of this label.
+            cavity[np.isneginf(back)] = -np.inf
+        cavity -= _tops(cavity)
         return cavity, beliefs
 
     def _result(self, own: Floats, same: Floats, different: Floats, messages: Floats, converged: bool) -> LoopyResult:
@@ -108,24 +123,30 @@ class LoopyPropagation:
         return LoopyResult(marginals.T, edge_same, node_log_partition, edge_log_partition, messages, converged)
 
 
+def _tops(values: Floats) -> Floats:
+    """Largest value over the classes, which come first here; a low number where all are minus infinity."""
+    return np.asarray(np.maximum(np.maximum.reduce(values), LOWEST))
+
+
 def _log_sum(values: Floats) -> Floats:
-    """Log-sum-exp over the classes, which come first here."""
-    top = np.maximum(values.max(axis=0), LOWEST)
-    total: Floats = np.log(np.exp(values - top).sum(axis=0)) + top
+    """Log-sum-exp over the classes."""
+    top = _tops(values)
+    total: Floats = np.log(np.add.reduce(np.exp(values - top))) + top
     return total
 
 
 def _log_sum_others(values: Floats) -> Floats:
     """Log-sum-exp over all classes but one, for each class: `arrays.leave_one_out` for many columns.
 
-    The total minus one term is exact enough for every term but the largest; for that one the others are added up.
+    The largest value of a column is zero, unless all are minus infinity. The total minus one term is exact enough for
+    every term but the largest; for that one the others are added up.
     """
+    terms = np.exp(values)
+    others: Floats = np.add.reduce(terms) - terms
+    np.log(np.maximum(others, 0.0, out=others), out=others)
     columns = np.arange(values.shape[1])
-    first = values.argmax(axis=0)
-    top = np.maximum(values[first, columns], LOWEST)
-    scaled = np.exp(values - top)
-    others: Floats = np.log(np.maximum(scaled.sum(axis=0) - scaled, 0.0)) + top
+    largest = values.argmax(axis=0) * values.shape[1] + columns  # in a flat array
     rest = values.copy()
-    rest[first, columns] = -np.inf
-    others[first, columns] = _log_sum(rest)
+    rest.ravel()[largest] = -np.inf
+    others.ravel()[largest] = _log_sum(rest)
     return others

@@ -145,26 +145,28 @@ def write(rows: list[dict[str, Any]], folder: Path) -> None:
     """Tables and a plot."""
     table = tidy(rows)
     lines = []
-    names = sorted(table["data"].unique())
+    names = [name for name in DATA if name in set(table["data"])]
     ceiling = {name: supervised(name) for name in names}
     for wrong, part in table.groupby("wrong"):
         for measure in ("ari", "purity"):
             means = part.groupby(["strategy", "n", "data"])[measure].mean().groupby(["strategy", "n"]).mean().unstack()
             lines += [f"\n{measure}, mean of {len(names)} data sets, {100 * wrong:.0f} % wrong answers", ""]
-            lines += ["| strategy | " + " | ".join(map(str, SHOWN)) + " |", "|---|" + "---|" * len(SHOWN)]
+            lines += ["| strategy | draws | " + " | ".join(map(str, SHOWN)) + " |", "|---|---|" + "---|" * len(SHOWN)]
             for strategy, values in means.iterrows():
-                lines.append(f"| {strategy} | " + " | ".join(f"{values[n]:.3f}" for n in SHOWN) + " |")
+                draws = part[part["strategy"] == strategy]["seed"].nunique()
+                lines.append(f"| {strategy} | {draws} | " + " | ".join(f"{values[n]:.3f}" for n in SHOWN) + " |")
             if measure == "ari":
                 goals = [" " if goal is None else f"{goal:.2f}" for goal in TARGETS.get(wrong, (None,) * len(SHOWN))]
-                lines.append("| target | " + " | ".join(goals) + " |")
-        lines += ["\nQuestions until 90 % of the supervised Gaussian is reached", ""]
-        lines += ["| strategy | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+                lines.append("| target | | " + " | ".join(goals) + " |")
+        lines += [
+            "\nQuestions until 90 % of the supervised Gaussian is reached, and the mean of the sets that of its mean",
+            "",
+        ]
+        lines += ["| strategy | " + " | ".join([*names, "mean"]) + " |", "|---|" + "---|" * (len(names) + 1)]
         for strategy, of_one in part.groupby("strategy"):
-            cells = []
-            for name in names:
-                curve = of_one[of_one["data"] == name].groupby("n")["ari"].mean()
-                reached = curve.index[curve >= 0.9 * ceiling[name]]
-                cells.append(str(reached[0]) if len(reached) else f"> {N_QUESTIONS}")
+            curves = of_one.groupby(["n", "data"])["ari"].mean().unstack()
+            cells = [reached(curves[name], 0.9 * ceiling[name]) for name in names]
+            cells.append(reached(curves.mean(axis=1), 0.9 * np.mean(list(ceiling.values()))))
             lines.append(f"| {strategy} | " + " | ".join(cells) + " |")
     lines += ["\nSupervised Gaussian: " + ", ".join(f"{name} {value:.3f}" for name, value in ceiling.items())]
     told = table[(table["n"] > 0) & table["change"].notna()]
@@ -184,6 +186,18 @@ def write(rows: list[dict[str, Any]], folder: Path) -> None:
     (folder / "questions.md").write_text("\n".join(lines).lstrip() + "\n", encoding="utf-8")
     draw(table, folder / "questions.png")
     print("\n".join(lines))
+
+
+def reached(curve: pd.Series, goal: float) -> str:
+    """The number of questions at which a curve gets to a goal, by straight lines between what was measured."""
+    above = np.flatnonzero(curve.to_numpy() >= goal)
+    if not len(above):
+        return f"> {N_QUESTIONS}"
+    k = int(above[0])
+    if k == 0:
+        return "0"
+    (low, high), (before, after) = curve.iloc[k - 1 : k + 1], curve.index[k - 1 : k + 1]
+    return f"{before + (goal - low) / (high - low) * (after - before):.0f}"
 
 
 def draw(table: pd.DataFrame, path: Path) -> None:

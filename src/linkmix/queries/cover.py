@@ -16,8 +16,9 @@ from linkmix.queries.state import Answer, State, squared_distances
 Pair = tuple[int, int]
 NEW = 0.1
 """With less weight left on neighbourhoods that a row may belong to, it founds one."""
-DOUBT = 0.2
-"""Share of mass times distance that counts where there is no doubt at all."""
+DOUBT, CAUTIOUS = 0.02, 0.2
+"""Share of mass times distance that counts where there is no doubt at all; and where answers may be wrong, since those
+about doubtful points can not be checked."""
 MERGE_TURNS = 9
 """On so many of ten turns neighbourhoods are merged, as long as there are more of them than classes."""
 
@@ -176,8 +177,11 @@ def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
     place = np.searchsorted(state.ground.candidates, left)
     Z = state.ground.Z
     answered = np.array([*known.of, *known.open], dtype=np.int64)
-    far = squared_distances(Z[left], Z[answered]).min(axis=1) if len(answered) else np.ones(len(left))
-    weights = far * (DOUBT + state.entropy(left))
+    squares = squared_distances(Z[left], Z[answered]).min(axis=1) if len(answered) else np.ones(len(left))
+    if state.ground.wrong:
+        weights = squares * (CAUTIOUS + state.entropy(left))
+    else:
+        weights = np.sqrt(squares) * (DOUBT + state.entropy(left))
     score: Floats = np.bincount(cell[place], weights=weights, minlength=len(centres)).astype(np.float64)
     score[np.bincount(cell[place], minlength=len(centres)) == 0] = -1.0
     best = int(np.argmax(score))

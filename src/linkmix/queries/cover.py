@@ -16,9 +16,11 @@ from linkmix.queries.state import Answer, State, squared_distances
 Pair = tuple[int, int]
 NEW = 0.1
 """With less weight left on neighbourhoods that a row may belong to, it founds one."""
-DOUBT, CAUTIOUS = 0.02, 0.2
-"""Share of mass times distance that counts where there is no doubt at all; and where answers may be wrong, since those
-about doubtful points can not be checked."""
+EARLY = 40
+"""For so many answers doubt counts for more and distance for less. Later the model is sure of itself also where it is
+wrong, far from any answer. Where answers may be wrong, they never do: those about doubtful points can not be checked."""
+DOUBT, EARLY_DOUBT = 0.2, 0.02
+"""Share of mass times distance that counts where there is no doubt at all."""
 MERGE_TURNS = 9
 """On so many of ten turns neighbourhoods are merged, as long as there are more of them than classes."""
 
@@ -178,10 +180,10 @@ def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
     Z = state.ground.Z
     answered = np.array([*known.of, *known.open], dtype=np.int64)
     squares = squared_distances(Z[left], Z[answered]).min(axis=1) if len(answered) else np.ones(len(left))
-    if state.ground.wrong:
-        weights = squares * (CAUTIOUS + state.entropy(left))
+    if len(state.answers) < EARLY and not state.ground.wrong:
+        weights = np.sqrt(squares) * (EARLY_DOUBT + state.entropy(left))
     else:
-        weights = np.sqrt(squares) * (DOUBT + state.entropy(left))
+        weights = squares * (DOUBT + state.entropy(left))
     score: Floats = np.bincount(cell[place], weights=weights, minlength=len(centres)).astype(np.float64)
     score[np.bincount(cell[place], minlength=len(centres)) == 0] = -1.0
     best = int(np.argmax(score))

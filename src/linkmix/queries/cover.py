@@ -18,7 +18,7 @@ NEW = 0.1
 """With less weight left on neighbourhoods that a row may belong to, it founds one."""
 EARLY = 40
 """For so many answers doubt counts for more and distance for less. Later the model is sure of itself also where it is
-wrong, far from any answer. Where answers may be wrong, they never do: those about doubtful points can not be checked."""
+wrong, far from any answer. Not where answers may be wrong: those about doubtful points can not be checked."""
 DOUBT, EARLY_DOUBT = 0.2, 0.02
 """Share of mass times distance that counts where there is no doubt at all."""
 MERGE_TURNS = 9

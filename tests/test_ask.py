@@ -112,6 +112,7 @@ def test_answers_that_may_be_wrong_are_asked_for_again_and_become_one_link(folde
     result = ask("--wrong", 0.1, typed=f"{lie}\n{right}\n{right}\nq\n")
     assert result.exit_code == 0, result.output
     assert [line.split()[-2:] for line in result.output.splitlines() if line.startswith("  id ")][:3] == [ids] * 3
+    assert result.output.count("once more, do these two belong together? The answer was a surprise.") == 2
     assert pd.read_csv("links.csv")["confidence"].tolist() == [0.9]
     result = run("fit", "points.csv", "--classes", 3, "--links", "links.csv", "--out", "again")
     assert result.exit_code == 0, result.output

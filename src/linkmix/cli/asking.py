@@ -17,6 +17,8 @@ REFIT_EVERY = 10
 """Answers after which the model is fitted again."""
 WIDEST = 28
 KEYS = {"s": "same", "d": "different", "u": "unsure"}
+FIRST = "do these two belong together?"
+ONCE_MORE = "once more, do these two belong together? The answer was a surprise."
 QUESTION = "[s]ame, [d]ifferent, [u]nsure, undo with [z], [q]uit"
 
 
@@ -102,7 +104,9 @@ def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path
                 click.echo("Nothing is left to ask.")
                 break
             a, b = (int(row) for row in pairs[0])
-            show_pair(table, a, b, len(asker.answers) + 1)
+            again = any({answer.a, answer.b} == {a, b} and answer.said in KEYS.values() for answer in asker.answers)
+            click.echo(f"\nQuestion {len(asker.answers) + 1}: {ONCE_MORE if again else FIRST}")
+            show_pair(table, a, b)
             key = read_key()
             if key == "q":
                 break
@@ -132,14 +136,13 @@ def read_key() -> str:
         click.echo("Type one of the letters in brackets.")
 
 
-def show_pair(table: "Points", a: int, b: int, number: int) -> None:
+def show_pair(table: "Points", a: int, b: int) -> None:
     """Print two rows side by side, with a mark where they differ."""
     rows = [("id", str(table.ids[a]), str(table.ids[b]))]
     rows += [(name, f"{table.X[a, j]:g}", f"{table.X[b, j]:g}") for j, name in enumerate(table.columns)]
     rows += [(name, str(values[a]), str(values[b])) for name, values in table.texts.items()]
     cells = [[_short(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(3)]
-    click.echo(f"\nQuestion {number}: do these two belong together?")
     for i, row in enumerate(cells):
         mark = " " if i == 0 or row[1] == row[2] else "*"
         click.echo(f"  {row[0].ljust(widths[0])} {mark} {row[1].ljust(widths[1])}  {row[2].ljust(widths[2])}".rstrip())

@@ -276,3 +276,13 @@ def test_bad_answers_are_refused():
         asker.answer(3, 3, "same")
     assert asker.answers == ()
     assert SAID == ("same", "different", "unsure", "skip")
+
+
+@pytest.mark.parametrize(("wrong", "n_answers", "expected"), [(0.0, 0, 1.0), (0.0, 40, 3.0), (0.1, 0, 3.0)])
+def test_doubt_leads_at_first_and_distance_later_or_where_answers_may_be_wrong(wrong, n_answers, expected):
+    """Near and doubtful points against far and sure ones, about which nothing is known."""
+    ground = Ground(np.array([[0.0], [1.0], [1.0], [3.0], [3.0]]), np.arange(5), 2, wrong=wrong)
+    probabilities = np.array([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5], [1.0, 0.0], [1.0, 0.0]])
+    unsure = tuple(Answer(0, 0, "unsure") for _ in range(n_answers))
+    row, beside = STRATEGIES["cover"](State(ground, unsure, probabilities, tentative=(0,)))
+    assert (ground.Z[row, 0], beside) == (expected, 0)

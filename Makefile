@@ -26,8 +26,8 @@ test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
-	OMP_NUM_THREADS=1 LINKMIX_NATIVE=0 $(BIN)/pytest -n 2 tests/test_em.py tests/test_mixture.py tests/test_couplings.py \
-		tests/test_densities.py tests/test_uncertain_links.py tests/test_trials.py
+	OMP_NUM_THREADS=1 LINKMIX_NATIVE=0 $(BIN)/pytest -n 2 tests/engine tests/mixture/test_mixture.py tests/mixture/test_trials.py \
+		tests/couplings/test_couplings.py tests/couplings/test_uncertain_links.py tests/densities/test_densities.py
 
 # The tests of the labelling page need Chromium. On Debian as root it is installed; elsewhere they say why they are skipped.
 browser:
@@ -49,7 +49,7 @@ sanitize: $(VENV)/.installed-dev
 		-o "$(SANITIZED)/linkmix/native/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')"
 	PYTHONPATH=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=2 LINKMIX_NATIVE=1 \
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-		$(BIN)/python -m pytest tests/test_native.py
+		$(BIN)/python -m pytest tests/native
 
 reproduce: $(VENV)/.installed-app,experiments
 	$(BIN)/linkmix reproduce --trials 100

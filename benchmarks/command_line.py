@@ -37,7 +37,7 @@ for m in range(3):
 out["confidence"] = out["confidence"].round(6)
 out.to_csv(target, index=False)
 """
-COMMAND = "from linkmix.cli import main; main(prog_name='linkmix')"
+COMMAND = "from linkmix.app.cli import main; main(prog_name='linkmix')"
 
 
 def write_problem(folder: Path, n: int, separation: float):

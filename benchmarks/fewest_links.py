@@ -30,11 +30,11 @@ from joblib import Parallel, delayed
 from sklearn.metrics import adjusted_rand_score
 
 from linkmix import AutoLinkMixture, Links, purity
-from linkmix.auto import BUDGETS
-from linkmix.auto.ranking import STRUCTURE, Evidence, by_links_structure_and_agreement
-from linkmix.experiments.data import MissingData
-from linkmix.experiments.protocol import FEWEST_DATA, load
-from linkmix.registry import METHODS
+from linkmix.search import BUDGETS
+from linkmix.search.ranking import STRUCTURE, Evidence, by_links_structure_and_agreement
+from linkmix.study.paper.data import MissingData
+from linkmix.study.paper.protocol import FEWEST_DATA, load
+from linkmix.study.registry import METHODS
 
 WRONG = 0.2
 

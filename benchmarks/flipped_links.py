@@ -34,7 +34,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from linkmix import LinkMixture, Links, purity
-from linkmix.errors import InfeasibleLinks
+from linkmix.basics.errors import InfeasibleLinks
 
 FLIPPED_OF_SECOND = 0.4
 CONFIDENCE = 0.8

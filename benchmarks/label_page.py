@@ -47,7 +47,13 @@ def measure(n_points: int, n_answers: int) -> None:
 
     folder = Path(tempfile.mkdtemp())
     write_table(folder / "points.parquet", n_points)
-    command = [sys.executable, "-c", "from linkmix.cli import main; main()", "label", str(folder / "points.parquet")]
+    command = [
+        sys.executable,
+        "-c",
+        "from linkmix.app.cli import main; main()",
+        "label",
+        str(folder / "points.parquet"),
+    ]
     command += ["--classes", str(CLASSES), "--port", "0", "--no-browser"]
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -23,7 +23,7 @@ from benchmarks import public_packages
 from benchmarks.public_packages import ACTIVE, IMPORTS, INSTALLS, last_line
 from benchmarks.questions import DATA, SHOWN
 from linkmix import purity
-from linkmix.experiments.protocol import load
+from linkmix.study.paper.protocol import load
 
 COBRAS = "cobras-ts"
 INSTALLS[COBRAS] = [[["--no-deps", COBRAS], ["numpy", "scipy", "scikit-learn"]]]

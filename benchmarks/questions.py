@@ -27,12 +27,12 @@ from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from linkmix import purity, starts
+from linkmix import purity
 from linkmix.densities import Gaussian
-from linkmix.em import most_probable_classes
-from linkmix.experiments.protocol import load
+from linkmix.engine import most_probable_classes, starts
+from linkmix.engine.starts import match_labels
 from linkmix.queries import STRATEGIES, Questioner
-from linkmix.starts import match_labels
+from linkmix.study.paper.protocol import load
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

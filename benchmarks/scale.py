@@ -20,11 +20,11 @@ import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks.speed import Ours, fastest, identity, problem
-from linkmix import LinkMixture, em, native
+from linkmix import LinkMixture, engine, native
 from linkmix.couplings import Pairwise
 from linkmix.densities import Gaussian
-from linkmix.fitting import Knowledge, bind
-from linkmix.fitting import part as part_rows
+from linkmix.engine.fitting import Knowledge, bind
+from linkmix.engine.fitting import part as part_rows
 from linkmix.links import Links
 
 
@@ -40,17 +40,17 @@ def given_start(centres):
 
 def fastest_step(fit):
     """Seconds of the fastest iteration of a fit, from one E-step to the next, and the model."""
-    expect, begun = em.expect, []
+    expect, begun = engine.expect, []
 
     def noted(*arguments):
         begun.append(time.perf_counter())
         return expect(*arguments)
 
-    em.expect = noted
+    engine.expect = noted
     try:
         model = fit()
     finally:
-        em.expect = expect
+        engine.expect = expect
     return np.diff(begun).min(), model
 
 
@@ -69,11 +69,11 @@ class Linked:
         self.model = bind(density, Pairwise(), links, k, 1.0)
         self.data = part_rows(Knowledge(X, links))
         self.n_linked = len(links.points)
-        self.parameters = em.Parameters(np.full(k, 1 / k), np.ones((k, 1)), density._with(centres, identity(k, d)))
+        self.parameters = engine.Parameters(np.full(k, 1 / k), np.ones((k, 1)), density._with(centres, identity(k, d)))
 
     def __call__(self):
-        expectation = em.expect(self.model, self.data, self.parameters)
-        em.maximise(self.model, expectation, self.parameters)
+        expectation = engine.expect(self.model, self.data, self.parameters)
+        engine.maximise(self.model, expectation, self.parameters)
 
 
 class Cost(NamedTuple):

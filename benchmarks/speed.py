@@ -20,10 +20,10 @@ import numpy as np
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import ThreadpoolController
 
-from linkmix import LinkMixture, em, fit_trials, native
-from linkmix.arrays import leave_one_out, log_sum_exp, shares
-from linkmix.class_weights import log_probability_apart
+from linkmix import LinkMixture, engine, fit_trials, native
+from linkmix.basics.arrays import leave_one_out, log_sum_exp, shares
 from linkmix.couplings import Uncoupled
+from linkmix.couplings.class_weights import log_probability_apart
 from linkmix.densities import Gaussian
 from linkmix.links import Links
 
@@ -82,9 +82,9 @@ class Ours:
     def __init__(self, X, centres, threads, level=None, steps=1):
         k, d = centres.shape
         density = Gaussian(reg_covar=0.0)
-        self.model = em.Model(density, Uncoupled().bind(Links(), 0, k))
-        self.data = em.Data(X, X[:0])
-        self.parameters = em.Parameters(np.full(k, 1 / k), np.ones((k, 1)), density._with(centres, identity(k, d)))
+        self.model = engine.Model(density, Uncoupled().bind(Links(), 0, k))
+        self.data = engine.Data(X, X[:0])
+        self.parameters = engine.Parameters(np.full(k, 1 / k), np.ones((k, 1)), density._with(centres, identity(k, d)))
         self.threads, self.level, self.steps = threads, level, steps
         components = density.to_native(self.parameters.components)
         self.looped = level != "off" and native.loops(components, native.NO_PAIRS, X, X[:0])
@@ -92,12 +92,12 @@ class Ours:
     def __call__(self):
         with native.using(self.level, threads=self.threads):
             if self.looped:
-                fit = em.fit(self.model, self.data, self.parameters, tol=0, max_iter=self.steps)
+                fit = engine.fit(self.model, self.data, self.parameters, tol=0, max_iter=self.steps)
                 self.log_likelihood = fit.log_likelihood
                 return
             for _ in range(self.steps):
-                expectation = em.expect(self.model, self.data, self.parameters)
-                self.parameters = em.maximise(self.model, expectation, self.parameters)
+                expectation = engine.expect(self.model, self.data, self.parameters)
+                self.parameters = engine.maximise(self.model, expectation, self.parameters)
             self.log_likelihood = expectation.log_likelihood
 
 
@@ -238,7 +238,8 @@ MEMORY = """
 import sys
 import numpy as np
 from benchmarks.speed import identity
-from linkmix import LinkMixture, em, native
+from linkmix import LinkMixture, native
+from linkmix import engine
 from sklearn.mixture import GaussianMixture
 
 def status(name):
@@ -269,8 +270,8 @@ elif sys.argv[1] == "fit":
     ours.fit(X)
 else:
     density = ours._fitted_density
-    model = em.Model(density, ours._coupling().bind(__import__("linkmix").Links(), 0, k))
-    em.fit(model, em.Data(X, X[:0]), ours._parameters, tol=0, max_iter=2)
+    model = engine.Model(density, ours._coupling().bind(__import__("linkmix").Links(), 0, k))
+    engine.fit(model, engine.Data(X, X[:0]), ours._parameters, tol=0, max_iter=2)
 print(status("VmHWM") - before)
 """
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from linkmix import em
+from linkmix import engine
 from linkmix.couplings import Pairwise
 from linkmix.densities import Density
 from linkmix.links import Links
@@ -64,31 +64,33 @@ def check_protocol(density: Density, X: np.ndarray, shape: tuple[int, int] = (2,
     assert density.free_parameters(parameters, n_components, X.shape[1]) > 0
 
 
-def linked_model(density: Density, X: np.ndarray, seed: int = 0, n_links: int = 12) -> tuple[em.Model, em.Data, Links]:
+def linked_model(
+    density: Density, X: np.ndarray, seed: int = 0, n_links: int = 12
+) -> tuple[engine.Model, engine.Data, Links]:
     """Pairwise links that follow a hidden labelling."""
     must, cannot = random_links(np.random.default_rng(seed), len(X), n_links)
     links = Links(must=must, cannot=cannot)
     points = links.points
     bound = Pairwise().bind(links.restrict(points), len(points), 2)
-    return em.Model(density, bound), em.Data(np.delete(X, points, axis=0), X[points]), links
+    return engine.Model(density, bound), engine.Data(np.delete(X, points, axis=0), X[points]), links
 
 
-def start_of(density: Density, X: np.ndarray, clusters_per_class: int, seed: int = 0) -> em.Parameters:
+def start_of(density: Density, X: np.ndarray, clusters_per_class: int, seed: int = 0) -> engine.Parameters:
     shape = (2, clusters_per_class)
     weights = np.random.default_rng(seed).dirichlet(np.ones(int(np.prod(shape))), size=len(X))
-    return em.Parameters(np.full(2, 0.5), np.full(shape, 1 / clusters_per_class), density.start(X, weights))
+    return engine.Parameters(np.full(2, 0.5), np.full(shape, 1 / clusters_per_class), density.start(X, weights))
 
 
 def check_climbs(
     density: Density, X: np.ndarray, clusters_per_class: int = 1, seed: int = 0, max_iter: int = 40
-) -> em.Fit:
+) -> engine.Fit:
     """J plus the log-prior never falls, from a poor start, with links."""
     model, data, _ = linked_model(density, X, seed)
-    fit = em.fit(model, data, start_of(density, X, clusters_per_class, seed), tol=0.0, max_iter=max_iter)
+    fit = engine.fit(model, data, start_of(density, X, clusters_per_class, seed), tol=0.0, max_iter=max_iter)
     gains = np.diff(fit.trace)
     assert np.all(gains >= -1e-9 * np.abs(fit.trace[:-1])), gains.min()
     assert gains.sum() > 1e-3, "the start was no poor one"
-    objective = em.expect(model, data, fit.parameters).log_likelihood + density.log_prior(fit.parameters.components)
+    objective = engine.expect(model, data, fit.parameters).log_likelihood + density.log_prior(fit.parameters.components)
     np.testing.assert_allclose(fit.trace[-1], objective, rtol=1e-12)
     # What the user gets to see is what was fitted.
     shape, components = fit.parameters.cluster_weights.shape, fit.parameters.components

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from linkmix.label import server
-from linkmix.label.session import Session
+from linkmix.app.label import server
+from linkmix.app.label.session import Session
 from linkmix.tables import read_points
 
 # Children are forked from a process that has imported everything, so that 50 starts take seconds.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["pytest", "linkmix.label.server"])
+PROCESSES.set_forkserver_preload(["pytest", "linkmix.app.label.server"])
 
 
 def write_points(path: Path, n_each: int = 20, extra: dict[str, list[str]] | None = None) -> Path:

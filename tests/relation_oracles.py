@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
-from linkmix import Links, em
+from linkmix import Links, engine
 from linkmix.densities import FORMS, Gaussian
 from oracles import moments, random_spread
 
@@ -399,13 +399,15 @@ def fit_arguments(scene: Scene) -> dict[str, Any]:
     return {"X": scene.X, "y": scene.known, "links": links_of(scene), "sample_weight": scene.sample_weight}
 
 
-def engine(scene: Scene, coupling: Any, reg_covar: float = 0.0) -> tuple[em.Model, em.Data, em.Parameters]:
+def engine_input(
+    scene: Scene, coupling: Any, reg_covar: float = 0.0
+) -> tuple[engine.Model, engine.Data, engine.Parameters]:
     """What the EM engine needs for a scene."""
     density = Gaussian(FORMS["full"], reg_covar)
     linked, free = scene.linked, scene.free
     weights, known = scene.sample_weight, scene.known
     bound = coupling.bind(links_of(scene).restrict(linked), len(linked), scene.n_classes)
-    data = em.Data(
+    data = engine.Data(
         scene.X[free],
         scene.X[linked],
         None if weights is None else weights[free],
@@ -414,21 +416,21 @@ def engine(scene: Scene, coupling: Any, reg_covar: float = 0.0) -> tuple[em.Mode
         None if known is None else known[linked],
     )
     arrays = {"means": scene.means, "covariances": scene.covariances}
-    parameters = em.Parameters(
+    parameters = engine.Parameters(
         scene.class_weights,
         scene.cluster_weights,
         density.given(arrays, scene.means.shape[:2], scene.X.shape[1]),
         bound.first_reliability(),
         shared_clusters=scene.shared,
     )
-    return em.Model(density, bound, scene.link_weight), data, parameters
+    return engine.Model(density, bound, scene.link_weight), data, parameters
 
 
 def assert_step(scene: Scene, coupling: Any, found: Found) -> None:
     """Both steps of the engine against what enumeration found, to 1e-10; class weights as far as a solver can tell."""
     # With so few points a full covariance may be singular: reg_covar, taken off again below.
-    model, data, parameters = engine(scene, coupling, reg_covar=1.0)
-    expectation = em.expect(model, data, parameters)
+    model, data, parameters = engine_input(scene, coupling, reg_covar=1.0)
+    expectation = engine.expect(model, data, parameters)
     close = {"rtol": 0, "atol": 1e-10}
     np.testing.assert_allclose(expectation.log_likelihood, found.log_likelihood, **close)
     np.testing.assert_allclose(expectation.links.log_likelihood, found.link_log_likelihood, **close)
@@ -437,7 +439,7 @@ def assert_step(scene: Scene, coupling: Any, found: Found) -> None:
     np.testing.assert_allclose(expectation.free_class_counts, found.free_counts, **close)
     np.testing.assert_allclose(expectation.cluster_counts, found.responsibilities.sum(axis=0), **close)
 
-    after = em.maximise(model, expectation, parameters)
+    after = engine.maximise(model, expectation, parameters)
     if not np.isnan(scene.X).any():
         cluster_weights, means, covariances = updated(scene, found)
         arrays = model.density.attributes(after.components, scene.means.shape[:2])

@@ -14,49 +14,45 @@ PACKAGE = Path(__file__).parents[1] / "src" / "linkmix"
 # From top to bottom. A room is a module or a folder of src/linkmix. It may import the layers below it and its
 # neighbours in the same layer, but never upwards and never in a circle. "__init__" holds the public names.
 LAYERS = [
-    {"cli"},
+    {"app"},
     {"__init__"},
-    {"demo"},
-    {"label", "experiments"},
-    {"comparison", "plots", "report", "choice", "explanation", "queries"},
-    {"registry"},
-    {"auto", "distributed"},
-    {"rivals"},
-    {"mixture", "trials"},
-    {"metrics", "tables", "model_file"},
-    {"fitting", "blocks"},
-    {"em", "starts"},
-    {"densities", "couplings", "class_weights"},
-    {"checks"},
-    {"links"},
-    {"versions"},
-    {"native"},
-    {"arrays", "errors", "files"},
+    {"queries", "plots", "distributed", "study"},
+    {"search"},
+    {"mixture", "rivals"},
+    {"engine"},
+    {"densities", "couplings", "tables"},
+    {"data"},
+    {"native", "links"},
+    {"basics"},
 ]
 
 # Neighbours that must not know each other: the room, and what it may not import.
 STRANGERS = {
-    "densities": {"couplings", "class_weights"},
-    "couplings": {"densities"},
-    "class_weights": {"densities", "couplings"},
+    "densities": {"couplings", "tables"},
+    "couplings": {"densities", "tables"},
+    "tables": {"densities", "couplings"},
+    "native": {"links"},
+    "links": {"native"},
+    "mixture": {"rivals"},
 }
 
 # Outside packages that only one module may import.
 ONLY_IN = {
-    "linkmix.cli": {"click"},
+    "linkmix.app.cli": {"click"},
     "linkmix.distributed": {"dask", "distributed"},
-    "linkmix.label.server": {
+    "linkmix.app.label.server": {
         *("aiohttp", "bottle", "django", "fastapi", "flask", "http.server", "socketserver"),
         *("starlette", "tornado", "uvicorn", "werkzeug", "wsgiref"),
     },
 }
 
 # The only modules that may print.
-PRINTS = ("linkmix.cli", "linkmix.versions")
+PRINTS = ("linkmix.app.cli", "linkmix.native.versions")
 
 # The core dependencies with their own dependencies, and the rooms that may need more than these.
 CORE_PACKAGES = {"linkmix", "numpy", "scipy", "sklearn", "joblib", "cloudpickle", "threadpoolctl", "narwhals"}
-ROOMS_WITH_EXTRAS = {"cli", "demo", "plots", "label", "experiments", "distributed"}
+ROOMS_WITH_EXTRAS = {"app", "plots", "distributed"}
+PARTS_WITH_EXTRAS = ("linkmix.study.paper", "linkmix.study.demo")
 
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -189,27 +185,27 @@ def test_linkmix_keeps_the_rules(check):
     ("check", "name", "source"),
     [
         (unknown_rooms, "linkmix.helpers", ""),
-        (unknown_rooms, "linkmix.em", "from linkmix.helpers import anything"),
-        (layer_violations, "linkmix.links", "import linkmix.em"),
-        (layer_violations, "linkmix.links", "from linkmix import em"),
-        (layer_violations, "linkmix.links", "from linkmix.em import fit"),
-        (layer_violations, "linkmix.links", "from . import em"),
-        (layer_violations, "linkmix.links", "from .em import fit"),
-        (layer_violations, "linkmix.links", "def late():\n    from .em import fit"),
-        (layer_violations, "linkmix.links", "import importlib\nimportlib.import_module('linkmix.em')"),
+        (unknown_rooms, "linkmix.engine", "from linkmix.helpers import anything"),
+        (layer_violations, "linkmix.links", "import linkmix.engine"),
+        (layer_violations, "linkmix.links", "from linkmix import engine"),
+        (layer_violations, "linkmix.links", "from linkmix.engine import fit"),
+        (layer_violations, "linkmix.distributed", "from .app import cli"),
+        (layer_violations, "linkmix.links.links", "from ..engine import fit"),
+        (layer_violations, "linkmix.links", "def late():\n    from linkmix.engine import fit"),
+        (layer_violations, "linkmix.links", "import importlib\nimportlib.import_module('linkmix.engine')"),
         (layer_violations, "linkmix.mixture", "from linkmix import purity"),
         (layer_violations, "linkmix.mixture", "import linkmix"),
-        (layer_violations, "linkmix", "from linkmix.cli import main"),
+        (layer_violations, "linkmix", "from linkmix.app.cli import main"),
         (layer_violations, "linkmix.densities.gaussian", "from ..couplings import base"),
         (layer_violations, "linkmix.couplings.graph", "from linkmix.densities.base import Density"),
-        (layer_violations, "linkmix.class_weights", "from .couplings.base import Coupling"),
+        (layer_violations, "linkmix.tables.points", "from linkmix.couplings.base import Coupling"),
         (misplaced_packages, "linkmix.tables", "import dask.dataframe as dd"),
-        (misplaced_packages, "linkmix.em", "from distributed import Client"),
-        (misplaced_packages, "linkmix.label.session", "from http import server"),
-        (misplaced_packages, "linkmix.label.server_log", "import uvicorn"),
-        (misplaced_packages, "linkmix.demo", "import click"),
-        (misplaced_prints, "linkmix.em", "print('J =', 1)"),
-        (misplaced_prints, "linkmix.em", "log = print"),
+        (misplaced_packages, "linkmix.engine.loop", "from distributed import Client"),
+        (misplaced_packages, "linkmix.app.label.session", "from http import server"),
+        (misplaced_packages, "linkmix.app.label.server_log", "import uvicorn"),
+        (misplaced_packages, "linkmix.study.demo", "import click"),
+        (misplaced_prints, "linkmix.engine.loop", "print('J =', 1)"),
+        (misplaced_prints, "linkmix.engine.loop", "log = print"),
     ],
 )
 def test_a_broken_rule_is_found(check, name, source):
@@ -217,30 +213,30 @@ def test_a_broken_rule_is_found(check, name, source):
 
 
 def test_relative_imports_of_a_package_start_at_the_package():
-    package = Module("linkmix.densities", "from .gaussian import Gaussian\nfrom ..em import fit", is_package=True)
-    assert imports_of(package) == {"linkmix.densities.gaussian.Gaussian", "linkmix.em.fit"}
-    assert layer_violations([package]) == ["linkmix.densities imports em, which is above densities"]
+    package = Module("linkmix.densities", "from .gaussian import Gaussian\nfrom ..engine import fit", is_package=True)
+    assert imports_of(package) == {"linkmix.densities.gaussian.Gaussian", "linkmix.engine.fit"}
+    assert layer_violations([package]) == ["linkmix.densities imports engine, which is above densities"]
 
 
 def test_a_circle_of_neighbours_is_found():
-    em = Module("linkmix.em", "from linkmix.starts import draw")
-    starts = Module("linkmix.starts", "from linkmix.em import Parameters")
-    assert not layer_violations([em, starts])
-    assert not circles([em])
-    assert len(circles([em, starts])) == 1
+    study = Module("linkmix.study.demo", "from linkmix.plots import draw_points")
+    plots = Module("linkmix.plots", "from linkmix.study.metrics import purity")
+    assert not layer_violations([study, plots])
+    assert not circles([study])
+    assert len(circles([study, plots])) == 1
 
 
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("linkmix", "from .auto import AutoLinkMixture\nfrom linkmix.mixture import LinkMixture"),
-        ("linkmix.cli", "import click\nfrom linkmix import LinkMixture\nprint(click)"),
-        ("linkmix.couplings.pairwise", "from linkmix.class_weights import solve_class_weights\nfrom . import base"),
-        ("linkmix.rivals.gmm_ec", "from linkmix.mixture import LinkMixture"),
-        ("linkmix.distributed", "import dask\nfrom distributed import Client\nfrom . import em"),
-        ("linkmix.em", "from linkmix import densities\nimport numpy as np\nfrom http import HTTPStatus"),
-        ("linkmix.em", '"""Example: print(1)."""'),
-        ("linkmix.label.server", "import http.server\nfrom . import session"),
+        ("linkmix", "from .search import AutoLinkMixture\nfrom linkmix.mixture import LinkMixture"),
+        ("linkmix.app.cli", "import click\nfrom linkmix import LinkMixture\nprint(click)"),
+        ("linkmix.couplings.pairwise", "from linkmix.links import Links\nfrom . import base"),
+        ("linkmix.rivals.mixtures", "from linkmix.mixture import LinkMixture"),
+        ("linkmix.distributed", "import dask\nfrom distributed import Client\nfrom . import engine"),
+        ("linkmix.engine.loop", "from linkmix import densities\nimport numpy as np\nfrom http import HTTPStatus"),
+        ("linkmix.engine.loop", '"""Example: print(1)."""'),
+        ("linkmix.app.label.server", "import http.server\nfrom . import session"),
     ],
 )
 def test_allowed_code_passes(name, source):
@@ -267,7 +263,12 @@ import {", ".join(names)}
 
 
 def test_the_core_needs_no_extras():
-    names = [module.name for module in read_package() if room_of(module.name) not in ROOMS_WITH_EXTRAS]
+    names = [
+        module.name
+        for module in read_package()
+        if room_of(module.name) not in ROOMS_WITH_EXTRAS
+        and not any(is_inside(module.name, part) for part in PARTS_WITH_EXTRAS)
+    ]
     assert "linkmix" in names
     result = import_with_core_alone(names)
     assert result.returncode == 0, result.stderr

@@ -103,7 +103,7 @@ def test_predictions_of_arrays_have_shapes(client):
 
 @pytest.mark.parametrize("init", ["kmeans++", "links"])
 def test_starts_are_drawn_from_a_sample(client, init, monkeypatch):
-    monkeypatch.setattr("linkmix.fitting.SAMPLE_NUMBERS", 3000)
+    monkeypatch.setattr("linkmix.engine.fitting.SAMPLE_NUMBERS", 3000)
     X, _, links = problem()
     settings = {"init": init, "n_init": 3, "random_state": 0, "tol": 1e-6, "max_iter": 300}
     there = far.fit(model(**settings), da.from_array(X, chunks=900), links=links)

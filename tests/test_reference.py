@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkmix import LinkMixture, Links, em
-from linkmix.class_weights import solve_class_weights
+from linkmix import LinkMixture, Links, engine
 from linkmix.couplings import Pairwise
+from linkmix.couplings.class_weights import solve_class_weights
 from linkmix.densities import FORMS, Gaussian
 
 
@@ -69,9 +69,9 @@ def test_posteriors_of_the_papers_model(reference):
     free = np.setdiff1d(np.arange(len(X)), points)
     density = Recording(FORMS["full"], 0.0)
     arrays = {"means": reference["mu0"], "covariances": reference["Sigma0"]}
-    parameters = em.Parameters(reference["alpha0"], reference["pi0"], density.given(arrays, (3, 2), 2))
+    parameters = engine.Parameters(reference["alpha0"], reference["pi0"], density.given(arrays, (3, 2), 2))
     coupling = Pairwise().bind(links.restrict(points), len(points), 3)
-    expectation = em.expect(em.Model(density, coupling), em.Data(X[free], X[points]), parameters)
+    expectation = engine.expect(engine.Model(density, coupling), engine.Data(X[free], X[points]), parameters)
 
     linked = np.zeros((len(X), 3, 2))
     for pairs, first, second in (("ML", "s_i", "s_j"), ("CL", "d_a", "d_b")):

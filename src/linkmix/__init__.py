@@ -4,14 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkmix.auto import AutoLinkMixture
-    from linkmix.blocks import Blocks
-    from linkmix.comparison import compare
+    from linkmix import couplings, densities, distributed, plots, queries, rivals, tables
+    from linkmix.data import Blocks
     from linkmix.links import Links, Relation
-    from linkmix.metrics import links_satisfied, purity
-    from linkmix.mixture import LinkMixture
-    from linkmix.trials import fit_trials
-    from linkmix.versions import show_versions
+    from linkmix.mixture import LinkMixture, fit_trials
+    from linkmix.native.versions import show_versions
+    from linkmix.search import AutoLinkMixture
+    from linkmix.study import compare, links_satisfied, purity
 
 __version__ = "0.1.0"
 
@@ -23,31 +22,41 @@ __all__ = [
     "Relation",
     "__version__",
     "compare",
+    "couplings",
+    "densities",
+    "distributed",
     "fit_trials",
     "links_satisfied",
+    "plots",
     "purity",
+    "queries",
+    "rivals",
     "show_versions",
+    "tables",
 ]
 
-# Names are imported when they are first used: scikit-learn alone takes a second, which nobody should wait for --help.
-_ROOMS = {
-    "AutoLinkMixture": "linkmix.auto",
-    "Blocks": "linkmix.blocks",
+# Imported on first use: scikit-learn alone takes a second, which `linkmix --help` should not wait for.
+_HOMES = {
+    "AutoLinkMixture": "linkmix.search",
+    "Blocks": "linkmix.data",
     "LinkMixture": "linkmix.mixture",
     "Links": "linkmix.links",
     "Relation": "linkmix.links",
-    "compare": "linkmix.comparison",
-    "fit_trials": "linkmix.trials",
-    "links_satisfied": "linkmix.metrics",
-    "purity": "linkmix.metrics",
-    "show_versions": "linkmix.versions",
+    "compare": "linkmix.study",
+    "fit_trials": "linkmix.mixture",
+    "links_satisfied": "linkmix.study",
+    "purity": "linkmix.study",
+    "show_versions": "linkmix.native.versions",
 }
+_ROOMS = {"couplings", "densities", "distributed", "plots", "queries", "rivals", "tables"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"module 'linkmix' has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)
+    if name in _ROOMS:
+        return import_module(f"linkmix.{name}")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'linkmix' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -20,10 +20,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
-from linkmix import em
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.blocks import Door, Source, Survey, Table, label_rows, without
-from linkmix.densities import Density
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.data.blocks import Door, Source, Survey, Table, label_rows
+from linkmix.data.rows import FreeRows, Rows, Sums, added, without
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 
@@ -138,7 +137,7 @@ class _Partitions(Table):
         results: list[T] = self.of.client.gather(self.of.client.compute(self._tasks("map", function, *at)))
         return results
 
-    def free(self, linked: Ints, weights: Floats | None, known: Ints | None) -> em.FreeRows:
+    def free(self, linked: Ints, weights: Floats | None, known: Ints | None) -> FreeRows:
         """All rows but the linked ones."""
         parts = []
         for number, block in enumerate(self.of.blocks):
@@ -154,9 +153,9 @@ class _Partitions(Table):
             homes = [places.get(part.key) for part in parts]
         return _FreePartitions(self.of.client, parts, homes, self.of.bar)
 
-    def labels(self, density: Density[Any, Any], parameters: em.Parameters, rows: Ints, values: Ints) -> da.Array:
+    def label(self, function: Callable[[Array], Ints], rows: Ints, values: Ints) -> da.Array:
         """A dask array, of which nothing is computed yet."""
-        parts = self._tasks("labels", partial(label_rows, density, parameters), rows, values)
+        parts = self._tasks("labels", partial(label_rows, function), rows, values)
         lengths = [survey.n_rows for survey in self.surveys]
         return _array(parts, lengths, (), np.int64)
 
@@ -167,23 +166,23 @@ class _Partitions(Table):
         ]
 
 
-class _FreePartitions:
+class _FreePartitions(FreeRows):
     """Free rows on the workers, in portions."""
 
     def __init__(self, client: Client, parts: list[Any], homes: list[Any], bar: Any) -> None:
         self.client, self.parts, self.homes, self.bar = client, parts, homes, bar
 
-    def sums(self, density: Density[Any, Any], parameters: em.Parameters) -> em.FreeSums | None:
+    def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
         """Sums over all partitions, added in a tree."""
-        # The parameters are part of the graph: what is scattered would be lost with a worker.
-        now = delayed((density, parameters), name=f"linkmix-parameters-{uuid4().hex}", traverse=False)
+        # The function is part of the graph: what is scattered would be lost with a worker.
+        now = delayed(function, name=f"linkmix-function-{uuid4().hex}", traverse=False)
         sums = []
         for part, home in zip(self.parts, self.homes, strict=True):
             with dask.annotate(**({"workers": home, "allow_other_workers": True} if home else {})):  # type: ignore[attr-defined]
                 sums.append(_task("sums", _sums, part, now))  # where the rows are, as long as that worker lives
         while len(sums) > 1:
             sums = [_task("add", _add, sums[first : first + BRANCHES]) for first in range(0, len(sums), BRANCHES)]
-        total: em.FreeSums | None = self.client.compute(sums[0]).result()
+        total: Sums | None = self.client.compute(sums[0]).result()
         self.bar.update()
         return total
 
@@ -249,16 +248,16 @@ def _call(door: Door, function: Callable[..., T], at: list[Array], block: Any) -
     return function(door.numbers(block), *at)
 
 
-def _portions(door: Door, left_out: Ints, weights: Floats | None, known: Ints | None, block: Any) -> list[em.Rows]:
-    return list(without(em.Rows(door.numbers(block), weights, known), left_out).portions())
+def _portions(door: Door, left_out: Ints, weights: Floats | None, known: Ints | None, block: Any) -> list[Rows]:
+    return list(without(Rows(door.numbers(block), weights, known), left_out).portions())
 
 
-def _sums(portions: list[em.Rows], now: tuple[Density[Any, Any], em.Parameters]) -> em.FreeSums | None:
-    return em.added(em.free_sums(*now, rows) for rows in portions)
+def _sums(portions: list[Rows], function: Callable[[Rows], Sums]) -> Sums | None:
+    return added(map(function, portions))
 
 
-def _add(sums: list[em.FreeSums | None]) -> em.FreeSums | None:
-    return em.added(some for some in sums if some is not None)
+def _add(sums: list[Sums | None]) -> Sums | None:
+    return added(some for some in sums if some is not None)
 
 
 def _apply(model: LinkMixture, method: str, columns: tuple[int, ...], dtype: type, block: Any) -> Array:

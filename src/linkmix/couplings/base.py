@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkmix.arrays import Floats, Ints
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.links import Links
 from linkmix.native import PairTable
 

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp
-from linkmix.checks import check_choice
-from linkmix.class_weights import SMALLEST_WEIGHT, normalise_class_weights, solve_class_weights
+from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp
+from linkmix.basics.checks import check_choice
+from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.class_weights import SMALLEST_WEIGHT, normalise_class_weights, solve_class_weights
 from linkmix.couplings.network import (
     ApproximateInference,
     InfeasibleNetwork,
@@ -31,7 +32,6 @@ from linkmix.couplings.network import (
     UndecidedNetwork,
 )
 from linkmix.couplings.statements import Statements
-from linkmix.errors import InfeasibleLinks
 from linkmix.links import Links
 
 SAMPLING = ("chunklets", "points")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from linkmix.arrays import Floats, Ints, log_sum_exp
-from linkmix.class_weights import normalise_class_weights
+from linkmix.basics.arrays import Floats, Ints, log_sum_exp
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.class_weights import normalise_class_weights
 from linkmix.links import Links
 
 MAX_SWEEPS = 200

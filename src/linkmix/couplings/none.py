@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkmix.arrays import Floats
-from linkmix.class_weights import normalise_class_weights
+from linkmix.basics.arrays import Floats
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.class_weights import normalise_class_weights
 from linkmix.links import Links
 from linkmix.native import NO_PAIRS, PairTable
 

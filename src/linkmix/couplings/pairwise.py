@@ -12,9 +12,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from linkmix import native
-from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
-from linkmix.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
+from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
 from linkmix.couplings.graph import LinkGraph, unwarned
 from linkmix.couplings.none import BoundUncoupled
 from linkmix.couplings.statements import Statements

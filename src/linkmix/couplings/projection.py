@@ -16,9 +16,9 @@ from scipy.optimize import minimize
 from scipy.sparse import bsr_array, csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 
-from linkmix.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
-from linkmix.class_weights import normalise_class_weights
+from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.class_weights import normalise_class_weights
 from linkmix.links import Links
 
 NEWTON_STEPS = 50

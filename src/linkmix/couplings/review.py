@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from linkmix.arrays import Array, Floats
+from linkmix.basics.arrays import Array, Floats
 from linkmix.couplings.base import NO_RELIABILITY
 from linkmix.couplings.pairwise import BoundPairwise
 from linkmix.links import Links

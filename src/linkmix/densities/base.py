@@ -12,7 +12,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.random import RandomState
 
-from linkmix.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.native import Components
 
 

@@ -10,8 +10,8 @@ from numpy.random import RandomState
 from scipy.sparse import csr_array
 from scipy.special import xlogy
 
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.checks import check_number
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.checks import check_number
 from linkmix.densities.base import BadColumn, Density, Statistics, given_array
 from linkmix.densities.discrete import DiscreteParameters, Smoothed, is_whole, refuse
 

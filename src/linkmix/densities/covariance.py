@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.errors import DegenerateCluster
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.errors import DegenerateCluster
 
 
 class CovarianceForm(ABC):

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.random import RandomState
 from scipy.special import gammaln
 
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.checks import check_number
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.checks import check_number
 from linkmix.densities.base import BadColumn, Density, Statistics, given_array
 
 SMALLEST = float(np.finfo(np.float64).eps)

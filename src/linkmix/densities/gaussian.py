@@ -14,14 +14,14 @@ import numpy as np
 from numpy.random import RandomState
 
 from linkmix import native
-from linkmix.arrays import Array, Floats, Ints, has_gaps
-from linkmix.checks import check_number
+from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
+from linkmix.basics.checks import check_number
+from linkmix.basics.errors import DegenerateCluster
 from linkmix.densities import missing
 from linkmix.densities.base import Density, Statistics, given_array
 from linkmix.densities.covariance import CovarianceForm, Diagonal, Full, Spherical, Tied
 from linkmix.densities.missing import LOG_2_PI
 from linkmix.densities.shrinkage import Shrinkage
-from linkmix.errors import DegenerateCluster
 
 NATIVE_FORMS = {Full, Tied, Diagonal, Spherical}
 """The forms that the native core knows."""

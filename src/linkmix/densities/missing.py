@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkmix.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.densities.base import BadColumn
 from linkmix.densities.covariance import CovarianceForm
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import RandomState
 
-from linkmix.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.densities.base import BadColumn, Density, Statistics
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkmix.arrays import Floats
+from linkmix.basics.arrays import Floats
 from linkmix.densities.base import given_array
 from linkmix.densities.covariance import CovarianceForm, per_covariance
 

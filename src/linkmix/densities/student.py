@@ -15,15 +15,15 @@ from numpy.random import RandomState
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
-from linkmix.arrays import Array, Floats, Ints, has_gaps
-from linkmix.checks import check_number
+from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
+from linkmix.basics.checks import check_number
+from linkmix.basics.errors import DegenerateCluster
 from linkmix.densities import missing
 from linkmix.densities.base import Density, Statistics, given_array
 from linkmix.densities.covariance import CovarianceForm, Full, per_covariance
 from linkmix.densities.gaussian import NO_SUPPORT, Gaussian, GaussianParameters
 from linkmix.densities.missing import LOG_2_PI
 from linkmix.densities.shrinkage import Shrinkage
-from linkmix.errors import DegenerateCluster
 
 LEAST_DEGREES, MOST_DEGREES = 0.5, 200.0
 """Degrees of freedom are learned between these: below, a mean has no meaning left; above, the density is Gaussian."""

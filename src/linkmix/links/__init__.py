@@ -1,6 +1,6 @@
 """What is known of pairs of rows: links, and relations of any other kind."""
 
-from linkmix.errors import Conflict
+from linkmix.basics.errors import Conflict
 from linkmix.links.links import Links
 from linkmix.links.relation import Relation
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.errors import Conflict, LinkConflict
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.errors import Conflict, LinkConflict
 from linkmix.links.pairs import (
     Partners,
     component_ids,

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from linkmix.arrays import Ints
+from linkmix.basics.arrays import Ints
 
 
 def first_true(mask: ArrayLike) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkmix.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.links.pairs import first_true
 
 LARGEST_ROW = np.iinfo(np.int64).max

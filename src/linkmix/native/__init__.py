@@ -20,7 +20,7 @@ from types import ModuleType
 
 import numpy as np
 
-from linkmix.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Array, Floats, Ints
 
 CHUNK_WORK = 2**24
 """Work in one chunk of rows, in operations: about a millisecond."""

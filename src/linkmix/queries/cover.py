@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkmix.arrays import Floats, Ints
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.queries.state import Answer, State, squared_distances
 
 Pair = tuple[int, int]

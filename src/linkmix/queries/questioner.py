@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.checks import check_choice, check_number
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.checks import check_choice, check_number
+from linkmix.engine.starts import without_gaps
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
-from linkmix.queries import rivals
+from linkmix.queries import other_strategies
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
-from linkmix.queries.refitting import Refit, as_mixture, doubtful_links, first_fit, linked_labels, refit
+from linkmix.queries.refit import Refit, as_mixture, doubtful_links, first_fit, linked_labels, refit
 from linkmix.queries.state import SAID, Answer, Ground, Said, State, as_links
-from linkmix.starts import without_gaps
 
 Strategy = Callable[[State], tuple[int, int] | None]
 """From the state to a pair of rows, or None if there is nothing left to ask."""
@@ -26,12 +26,12 @@ Strategy = Callable[[State], tuple[int, int] | None]
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
     {
         "cover": cover,
-        "random": rivals.random,
-        "uncertainty": rivals.uncertainty,
-        "explore-consolidate": rivals.explore_consolidate,
-        "min-max": rivals.min_max,
-        "npu": rivals.npu,
-        "cobras": rivals.cobras,
+        "random": other_strategies.random,
+        "uncertainty": other_strategies.uncertainty,
+        "explore-consolidate": other_strategies.explore_consolidate,
+        "min-max": other_strategies.min_max,
+        "npu": other_strategies.npu,
+        "cobras": other_strategies.cobras,
     }
 )
 """All strategies by name; "cover" is ours."""

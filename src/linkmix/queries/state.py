@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import pairwise_distances_argmin
 
-from linkmix.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.links import Links
 
 Said = Literal["same", "different", "unsure", "skip"]

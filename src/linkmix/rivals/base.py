@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from linkmix.arrays import Floats, Ints
-from linkmix.checks import as_links, check_links, check_number
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.checks import check_number
 from linkmix.links import Links
+from linkmix.links.checks import as_links, check_links
 
 
 class Rival(ClusterMixin, BaseEstimator):

@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, blas, cholesky, eigh, eigvalsh, qr, solve_
 from scipy.sparse import block_diag, csr_array
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from linkmix.arrays import Floats
+from linkmix.basics.arrays import Floats
 from linkmix.links import Links
 from linkmix.rivals.kernels import landmark_map, row_blocks, scale_points, similarities
 

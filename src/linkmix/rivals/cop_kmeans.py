@@ -7,9 +7,9 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
-from linkmix.arrays import Floats, Ints
-from linkmix.checks import check_number
-from linkmix.errors import InfeasibleLinks
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.checks import check_number
+from linkmix.basics.errors import InfeasibleLinks
 from linkmix.links import Links
 from linkmix.rivals.kmeans_links import CentreRival, class_means, plusplus_seeds, squared_distances
 
@@ -63,7 +63,7 @@ class COPKMeans(CentreRival):
     array([0, 1, 0, 0, 1])
     >>> COPKMeans(init=[[0.0], [9.0]]).fit(X, links=Links(cannot=[(0, 1), (1, 2), (2, 0)]))
     Traceback (most recent call last):
-    linkmix.errors.InfeasibleLinks: row 2 can not go to any of the 2 classes: rows 2 and 0 cannot link (class 0), ...
+    linkmix.basics.errors.InfeasibleLinks: row 2 can not go to any of the 2 classes: rows 2 and 0 ...
     """
 
     labels_: Ints

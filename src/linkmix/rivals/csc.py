@@ -9,8 +9,8 @@ from numpy.random import RandomState
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from linkmix.arrays import Floats, Ints
-from linkmix.checks import check_number
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.checks import check_number
 from linkmix.links import Links
 from linkmix.rivals.base import Rival
 from linkmix.rivals.constrained_cut import (

@@ -13,8 +13,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.checks import check_choice, check_number
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.checks import check_choice, check_number
 from linkmix.links import Links
 from linkmix.rivals.base import Rival
 

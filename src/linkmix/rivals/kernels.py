@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import RandomState
 from scipy.linalg import eigh
 
-from linkmix.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Array, Floats, Ints
 
 Precision = Literal["float64", "float32"]
 

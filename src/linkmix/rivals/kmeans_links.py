@@ -12,8 +12,8 @@ from scipy.sparse import coo_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from linkmix.arrays import Floats, Ints
-from linkmix.checks import check_number
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.checks import check_number
 from linkmix.links import Links
 from linkmix.rivals.base import Rival
 

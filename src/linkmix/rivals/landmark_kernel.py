@@ -8,7 +8,7 @@ from numpy.random import RandomState
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from linkmix.arrays import Array, Floats
+from linkmix.basics.arrays import Array, Floats
 from linkmix.rivals.kernels import Precision, landmark_map, rbf_similarity, scale_points, similarities
 
 FIRST_LANDMARKS, MOST_LANDMARKS = 300, 2400

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Self
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
-from linkmix.checks import as_links
 from linkmix.couplings import Graph, MeanField, Pairwise, Projection, Uncoupled
 from linkmix.links import Links
-from linkmix.mixture import LinkMixture, Points
+from linkmix.links.checks import as_links
+from linkmix.mixture.link_mixture import LinkMixture, Points
 from linkmix.rivals.base import refuse_useless
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.random import RandomState
 
-from linkmix.arrays import Floats, Ints
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.links import Links
 from linkmix.rivals.kmeans_links import PenaltyRival, WeightedLinks, linked_seeds, squared_distances
 

@@ -10,8 +10,8 @@ from scipy.linalg import eigh
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
 
-from linkmix.arrays import Floats, Ints
-from linkmix.checks import check_number
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.checks import check_number
 from linkmix.links import Links
 from linkmix.rivals.base import Rival
 from linkmix.rivals.kernels import landmark_map, rbf_similarity, scale_points, similarities

@@ -11,8 +11,8 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.checks import check_choice, check_number
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.checks import check_choice, check_number
 from linkmix.links import Links
 from linkmix.rivals.base import Rival
 from linkmix.rivals.constrained_cut import links_matrix

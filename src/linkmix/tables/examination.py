@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkmix.couplings.network.colouring import UndecidedError, find_labels
-from linkmix.errors import BadFile, Conflict
+from linkmix.basics.errors import BadFile, Conflict
 from linkmix.links import Links
+from linkmix.links.feasibility.colouring import UndecidedError, find_labels
 from linkmix.tables.ids import Ids, rows_of
 from linkmix.tables.statements import Statement, ends_of, read_statements, row_of_end, to_links
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkmix.arrays import Array, Ints
+from linkmix.basics.arrays import Array, Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa

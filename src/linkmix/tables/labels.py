@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.files import aside
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.files import aside
 from linkmix.tables.ids import BLOCK, IdColumn, Ids
 from linkmix.tables.text import SPECIAL, quoted
 

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from linkmix.arrays import Array, Floats
-from linkmix.blocks import Blocks
-from linkmix.errors import BadFile
+from linkmix.basics.arrays import Array, Floats
+from linkmix.basics.errors import BadFile
+from linkmix.data.blocks import Blocks
 from linkmix.tables.ids import IdColumn, RowNumbers, TextIds
 from linkmix.tables.scratch import Texts, piled
 from linkmix.tables.sources import Columns, Parquet, ReadAgain, Text, open_source

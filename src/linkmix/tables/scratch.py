@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkmix.arrays import Floats
+from linkmix.basics.arrays import Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from linkmix import em
-from linkmix.arrays import Floats
-from linkmix.errors import BadFile
+from linkmix.basics.arrays import Floats
+from linkmix.basics.errors import BadFile
+from linkmix.data.rows import portion_rows
 from linkmix.tables import scratch, text
 from linkmix.tables.text import MISSING, as_file
 
@@ -358,7 +358,7 @@ class Parquet:
         import pyarrow as pa
 
         is_large = 8 * self.size * len(names) > scratch.IN_MEMORY
-        n_rows = em.portion_rows(len(names)) if is_large else max(self.size, 1)
+        n_rows = portion_rows(len(names)) if is_large else max(self.size, 1)
         try:
             for batch in self._file.iter_batches(n_rows, columns=names):
                 yield pa.Table.from_batches([batch])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linkmix.errors import BadFile
-from linkmix.files import aside
+from linkmix.basics.errors import BadFile
+from linkmix.basics.files import aside
 from linkmix.links import Links
 from linkmix.links.reading import read_kinds
 from linkmix.tables import text

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkmix.arrays import Floats, Ints
-from linkmix.blocks import Blocks
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.data.blocks import Blocks
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from linkmix.errors import BadFile
+from linkmix.basics.errors import BadFile
 
 SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 """Separators by the ending of the file; a comma for all others."""

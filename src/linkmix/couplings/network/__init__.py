@@ -5,7 +5,7 @@ only two labellings (`two_colouring`), cores with cycles (`junction_tree`), and 
 `search` for the most probable labels). None of these knows of points, rows or densities.
 """
 
-from linkmix.couplings.network.conflicts import InfeasibleNetwork, UndecidedNetwork
 from linkmix.couplings.network.label_network import ApproximateInference, LabelNetwork, LabelPosterior
+from linkmix.links.feasibility.conflicts import InfeasibleNetwork, UndecidedNetwork
 
 __all__ = ["ApproximateInference", "InfeasibleNetwork", "LabelNetwork", "LabelPosterior", "UndecidedNetwork"]

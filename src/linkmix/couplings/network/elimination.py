@@ -3,7 +3,7 @@
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from linkmix.arrays import Ints
+from linkmix.basics.arrays import Ints
 
 Neighbours = dict[int, set[int]]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkmix.arrays import Floats, Ints
+from linkmix.basics.arrays import Floats, Ints
 
 LOWEST = -1e300  # stands for the top of nothing but zeros: minus infinity can not be subtracted from itself
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkmix.arrays import Floats, Ints
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.couplings.network.elimination import Clique
 from linkmix.couplings.network.forest import LOWEST
 

@@ -6,15 +6,15 @@ from typing import Literal
 
 import numpy as np
 
-from linkmix.arrays import Array, Floats, Ints
-from linkmix.couplings.network.colouring import UndecidedError, find_labels
-from linkmix.couplings.network.conflicts import InfeasibleNetwork, UndecidedNetwork, infeasible
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.couplings.network.elimination import TABLES, Clique, exact_cliques, largest_clique
 from linkmix.couplings.network.forest import LOWEST, Forest
 from linkmix.couplings.network.junction_tree import JunctionTree
 from linkmix.couplings.network.loopy import LoopyPropagation
 from linkmix.couplings.network.search import most_probable_labels
 from linkmix.couplings.network.two_colouring import TwoColouring
+from linkmix.links.feasibility.colouring import UndecidedError, find_labels
+from linkmix.links.feasibility.conflicts import InfeasibleNetwork, UndecidedNetwork, infeasible
 from linkmix.links.pairs import component_ids
 
 _IMPOSSIBLE = LOWEST / 2

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkmix.arrays import Floats, Ints
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.couplings.network.forest import LOWEST
 
 _PATIENCE = 20  # iterations in which the change of the messages has to halve

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import block_array, csr_array
 
-from linkmix.arrays import Floats, Ints
-from linkmix.couplings.network.colouring import TEMPERING_SWEEPS, UndecidedError, find_labels
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.couplings.network.loopy import LoopyPropagation
+from linkmix.links.feasibility.colouring import TEMPERING_SWEEPS, UndecidedError, find_labels
 from linkmix.links.pairs import component_ids
 
 _SWEEPS = 100

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from linkmix.arrays import Floats, Ints
+from linkmix.basics.arrays import Floats, Ints
 
 
 class TwoColouring:

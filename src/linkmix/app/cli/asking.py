@@ -1,0 +1,153 @@
+"""The command ask."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from linkmix.app.cli.failures import BadInput, bad_input, extras_needed
+from linkmix.app.cli.options import FILE, id_option, points_argument, say, seed_option, wrong_option
+
+if TYPE_CHECKING:
+    from linkmix.queries import Questioner
+    from linkmix.tables import Points
+
+REFIT_EVERY = 10
+"""Answers after which the model is fitted again."""
+WIDEST = 28
+KEYS = {"s": "same", "d": "different", "u": "unsure"}
+FIRST = "do these two belong together?"
+ONCE_MORE = "once more, do these two belong together? The answer was a surprise."
+QUESTION = "[s]ame, [d]ifferent, [u]nsure, undo with [z], [q]uit"
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@points_argument
+@click.option(
+    "--links",
+    "links_path",
+    type=FILE,
+    default=Path("links.csv"),
+    show_default=True,
+    help="File of links: what is in it is known, and answers are added to it.",
+)
+@id_option
+@click.option("--strategy", default="cover", show_default=True, help="How pairs are chosen; see docs/questions.md.")
+@wrong_option
+@seed_option
+def ask(
+    model: Path,
+    points: Path,
+    links_path: Path,
+    id_column: str | None,
+    strategy: str,
+    wrong: float,
+    seed: int,
+) -> None:
+    """Ask which points belong together, the most useful pair first.
+
+    MODEL is a model that linkmix fit wrote: it says which columns of POINTS count and how many classes there are. Two
+    rows are shown side by side. Each answer is on the disk, in the file of links, before the next question.
+
+    \b
+    Examples:
+      linkmix ask linkmix-out/model.linkmix points.csv
+      linkmix ask linkmix-out/model.linkmix points.csv --links links.csv --wrong 0.1
+    """  # noqa: D301
+    with extras_needed(), bad_input():
+        from linkmix.app.cli.fitting import load, refuse_gaps, scaled
+        from linkmix.links import Links
+        from linkmix.queries import STRATEGIES, Questioner
+        from linkmix.tables import column_names, read_links, read_points
+
+        if strategy not in STRATEGIES:
+            raise BadInput(f"--strategy {strategy} is not known: choose from {', '.join(STRATEGIES)}")
+        saved, notes = load(model)
+        if id_column is None and notes.get("id") in column_names(points):
+            id_column = notes["id"]
+        table = read_points(points, id=id_column, columns=notes["columns"])
+        refuse_gaps(points, table, saved, "this model")
+        before = read_links(links_path, table.ids) if links_path.exists() else Links()
+        labels = saved.predict(scaled(table.X, notes))
+        say("Looking for the first question ...")
+        asker = Questioner(
+            table.X,
+            int(getattr(saved, "n_classes_", saved.n_classes)),
+            strategy=strategy,
+            links=Links(before.must, before.cannot),
+            labels=labels,
+            wrong=wrong,
+            random_state=seed,
+        )
+        n_answers = converse(asker, table, before, links_path)
+    click.echo(f"\n{n_answers} answers added to {links_path}; {asker.stop_meaning}.")
+    click.echo(f"Next: linkmix fit {points} --links {links_path} --classes {asker.model.n_classes}")
+
+
+def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path) -> int:
+    """Ask until the user has enough or nothing is left; the number of links that came of it."""
+    from linkmix.tables import write_links
+
+    def kept() -> Any:
+        return before.union(asker.new_links)
+
+    with ThreadPoolExecutor(1) as pool:
+        running: Future[Any] | None = None
+        while True:
+            if running is not None and running.done():
+                asker.adopt(running.result())
+                running = None
+            pairs = asker.next()
+            if not len(pairs):
+                click.echo("Nothing is left to ask.")
+                break
+            a, b = (int(row) for row in pairs[0])
+            again = any({answer.a, answer.b} == {a, b} and answer.said in KEYS.values() for answer in asker.answers)
+            click.echo(f"\nQuestion {len(asker.answers) + 1}: {ONCE_MORE if again else FIRST}")
+            show_pair(table, a, b)
+            key = read_key()
+            if key == "q":
+                break
+            if key == "z":
+                taken = asker.undo()
+                click.echo("There is nothing to undo." if taken is None else f"Taken back: {taken.said}.")
+            else:
+                asker.answer(a, b, KEYS[key])  # type: ignore[arg-type]
+                if running is None and len(asker.answers) % REFIT_EVERY == 0:
+                    running = pool.submit(asker.fit, asker.snapshot())
+            write_links(links_path, kept(), table.ids)
+        if running is not None:
+            say("Fitting to the last answers ...")
+            asker.adopt(running.result())
+    return sum(answer.said in ("same", "different") for answer in asker.answers)
+
+
+def read_key() -> str:
+    """A letter that means something; the end of the input means quit."""
+    while True:
+        try:
+            key = str(click.prompt(QUESTION, prompt_suffix=": ")).strip().lower()[:1]
+        except click.Abort:
+            return "q"
+        if key in (*KEYS, "z", "q"):
+            return key
+        click.echo("Type one of the letters in brackets.")
+
+
+def show_pair(table: "Points", a: int, b: int) -> None:
+    """Print two rows side by side, with a mark where they differ."""
+    rows = [("id", str(table.ids[a]), str(table.ids[b]))]
+    rows += [(name, f"{table.X[a, j]:g}", f"{table.X[b, j]:g}") for j, name in enumerate(table.columns)]
+    rows += [(name, str(values[a]), str(values[b])) for name, values in table.texts.items()]
+    cells = [[_short(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(3)]
+    for i, row in enumerate(cells):
+        mark = " " if i == 0 or row[1] == row[2] else "*"
+        click.echo(f"  {row[0].ljust(widths[0])} {mark} {row[1].ljust(widths[1])}  {row[2].ljust(widths[2])}".rstrip())
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."

@@ -1,0 +1,119 @@
+"""What can go wrong on the command line, as one message each."""
+
+import errno
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from linkmix.tables import Points
+
+SECONDS_TO_CLEAN_UP = 2.0
+_APP = ("matplotlib", "PIL", "pandas", "plotly", "pyarrow", "starlette", "tqdm", "uvicorn")
+
+
+class BadInput(click.ClickException):
+    """Something that the user gave can not be used. Exits with 2, as click does for a wrong option."""
+
+    exit_code = 2
+
+
+@contextmanager
+def bad_input() -> Iterator[None]:
+    """Turn errors about what the user gave into one message and exit code 2."""
+    try:
+        with _interrupts():
+            yield
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        remedy = {
+            errno.ENOSPC: ": the disk is full: make room, or write elsewhere with --out",
+            errno.EFBIG: ": the file is larger than this system allows: write elsewhere with --out",
+            errno.EACCES: ": you may not use it: choose another place, or ask for the right to",
+            errno.ENOENT: ": check the name",
+            errno.EADDRINUSE: ": choose another --port, or 0 for any that is free",
+        }.get(error.errno or 0, "")
+        raise BadInput(f"{place}{error.strerror or error}{remedy}") from None
+    except MemoryError as error:
+        reason = f" ({error})" if str(error) else ""
+        raise BadInput(f"there is not enough memory{reason}: use fewer rows or columns") from None
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+
+
+@contextmanager
+def _interrupts() -> Iterator[None]:
+    """End in good order on Ctrl-C, and on a request to end as by kill.
+
+    An interrupt can come while code runs that has no way to pass it on, such as a callback from C: it is lost then. So
+    it comes again, until it gets here.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    has_timer = hasattr(signal, "setitimer")
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        if has_timer:
+            signal.setitimer(signal.ITIMER_REAL, SECONDS_TO_CLEAN_UP)
+        raise KeyboardInterrupt
+
+    numbers = [signal.SIGINT, signal.SIGTERM, *([signal.SIGALRM] if has_timer else [])]
+    before = [(number, signal.signal(number, interrupt)) for number in numbers]
+    try:
+        yield
+    finally:
+        if has_timer:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+@contextmanager
+def named_by_ids(links_path: object, points: "Points") -> Iterator[None]:
+    """Say which ids links that can not be used are between, where the library counts rows."""
+    from linkmix.basics.errors import BadFile, InfeasibleLinks, LinkConflict
+
+    try:
+        yield
+    except LinkConflict as error:
+        lines = [conflict_by_ids(conflict.chain, points.ids) for conflict in error.conflicts]
+        raise BadFile(str(links_path), "\n".join(lines) + "\nlinkmix check-links lists all contradictions") from None
+    except InfeasibleLinks as error:
+        if error.links is None:
+            raise
+        pairs = [f"{points.ids[a]!r} and {points.ids[b]!r}" for a, b in error.links.cannot[:5].tolist()]
+        more = f", and {len(error.links.cannot) - 5} more" if len(error.links.cannot) > 5 else ""
+        raise BadFile(
+            str(links_path),
+            f"so few classes can not meet these cannot-links together with the must-links: {', '.join(pairs)}{more}: "
+            "raise --classes or remove a link; linkmix check-links says how many classes are needed",
+        ) from None
+
+
+def conflict_by_ids(chain: tuple[int, ...], ids: object) -> str:
+    """A contradiction between links, in ids."""
+    names = [repr(str(ids[row])) for row in chain]  # type: ignore[index]
+    through = f" through {', '.join(names[1:-1])}" if len(names) > 2 else ""
+    return f"{names[0]} and {names[-1]} must link{through} and cannot link: remove one of these {len(names)} links"
+
+
+@contextmanager
+def extras_needed() -> Iterator[None]:
+    """Say how to install what is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing_extra(error)
+
+
+def missing_extra(error: ModuleNotFoundError) -> NoReturn:
+    """Name the missing package and the command that installs it; an error of our own stays an error."""
+    package = (error.name or "").partition(".")[0]
+    if package in _APP:
+        raise click.ClickException(f"this command needs {package}: pip install 'linkmix[app]'") from None
+    raise error

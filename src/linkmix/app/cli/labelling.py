@@ -1,0 +1,89 @@
+"""The command label."""
+
+from pathlib import Path
+
+import click
+
+from linkmix.app.cli.failures import bad_input, extras_needed
+from linkmix.app.cli.options import FILE, columns_option, id_option, points_argument, say, seed_option, wrong_option
+
+DEFAULT_PORT = 8765
+
+
+@click.command()
+@points_argument
+@click.option("--classes", type=click.IntRange(1, 1000), required=True, help="Number of classes.")
+@id_option
+@click.option(
+    "--links",
+    type=FILE,
+    help="File of links: it is read, if it is there, and answers are added to it. By default the name of POINTS with "
+    "-links.csv at its end.",
+)
+@columns_option
+@wrong_option
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen at. One that others can reach gets a token, without which nothing is shown.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port to listen at; 0 for any that is free.",
+)
+@click.option("--no-browser", is_flag=True, help="Do not open a browser, only print the address.")
+@seed_option
+def label(
+    points: Path,
+    classes: int,
+    id_column: str | None,
+    links: Path | None,
+    columns: list[str] | None,
+    wrong: float,
+    host: str,
+    port: int,
+    no_browser: bool,
+    seed: int,
+) -> None:
+    """Answer questions about pairs of points, in a browser.
+
+    Shows two points at a time and asks whether they belong together; which two, it chooses so that the answer helps
+    most. Every answer is on the disk before the page says so, in a journal beside the file of links: whatever happens,
+    the same command goes on where it was. Stop it with Ctrl-C, then give the links to linkmix fit.
+
+    \b
+    Examples:
+      linkmix label points.csv --classes 3
+      linkmix label cells.parquet --classes 4 --id cell --links links.csv
+      linkmix label points.csv --classes 3 --wrong 0.1
+      linkmix label points.csv --classes 3 --port 0 --no-browser
+    """  # noqa: D301
+    with extras_needed(), bad_input():
+        from linkmix.app.label import server
+        from linkmix.app.label.session import Session
+        from linkmix.tables import read_points
+
+        say(f"Reading {points} ...")
+        table = read_points(points, id=id_column, columns=columns)
+        links = links or points.with_name(f"{points.stem}-links.csv")
+        listener = server.listen(host, port)
+        try:
+            session = Session(table, classes, links, points.parent, wrong=wrong, seed=seed)
+        except BaseException:
+            listener.close()
+            raise
+        token = server.new_token(host)
+        address = server.address(listener, host, token)
+
+        def ready() -> None:
+            click.echo(f"{points.name} is at {address}\nAnswers go to {links}. Ctrl-C ends.")
+            if not no_browser:
+                click.launch(address)
+
+        server.serve(session, points.name, listener, token=token, ready=ready)
+    n_links = session.n_links
+    click.echo(f"\n{links}: {n_links['same']} must-links and {n_links['different']} cannot-links.")

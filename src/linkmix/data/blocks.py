@@ -1,0 +1,376 @@
+"""Rows that are not one array in memory: a memory-mapped array, a file, a series of blocks made on the fly.
+
+What a user hands over is a `Source`. An estimator lets it in through its `Door`, which checks every block once, and
+gets a `Table`: rows with numbers that can be picked, labelled and added up, but never all held at once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils import check_array
+
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.data.rows import FreeRows, Rows, Sums, added, joined, portion_rows, without
+
+LARGEST = 1e150
+"""A larger number can not be squared."""
+PARTS = 8
+"""Blocks of a file that make up one portion."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found in a block: its number of rows, the block without them, and whether a column has any value."""
+
+    n_rows: int
+    head: Any
+    seen: Array
+
+
+@dataclass(frozen=True)
+class Door:
+    """What a block must be: numbers of some kinds, complete or not, that pass a check of their values."""
+
+    kinds: list[type]
+    missing: bool
+    check: Callable[[Array], None]
+
+    def numbers(self, block: Any) -> Array:
+        """A block as an array of numbers; nothing is checked but its kind."""
+        return check_array(block, dtype=self.kinds, ensure_all_finite=False, ensure_min_samples=0)  # type: ignore[no-any-return]
+
+    def survey(self, block: Any) -> Survey:
+        """Look at every number of a block."""
+        finite = "allow-nan" if self.missing else True
+        X = check_array(block, dtype=self.kinds, ensure_all_finite=finite, ensure_min_samples=0, input_name="X")
+        check_size(X)
+        self.check(X)
+        head = deepcopy(block[:0]) if hasattr(block, "columns") else np.empty_like(X[:0])  # a view would hold the block
+        return Survey(len(X), head, has_values(X))
+
+
+def check_size(X: Array) -> None:
+    """Refuse numbers that can not be squared."""
+    if X.size:
+        largest = float(max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)))
+        if largest > LARGEST:
+            raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
+
+
+def has_values(X: Array) -> Array:
+    """Whether each column has a value in any row."""
+    if not len(X):
+        return np.zeros(X.shape[1], dtype=bool)
+    return np.asarray(~np.isnan(np.fmax.reduce(X, axis=0)))
+
+
+class Table(ABC):
+    """Checked rows that lie somewhere else, in blocks one after the other.
+
+    Attributes
+    ----------
+    door : Door
+    surveys : list of Survey
+        What was found in each block.
+    """
+
+    def __init__(self, door: Door, surveys: list[Survey]) -> None:
+        if not sum(survey.n_rows for survey in surveys):
+            raise ValueError("X has no rows in any block: give at least one")
+        for number, survey in enumerate(surveys):
+            if survey.head.shape[1] != surveys[0].head.shape[1]:
+                raise ValueError(
+                    f"block {number} of X has {survey.head.shape[1]} columns and block 0 has "
+                    f"{surveys[0].head.shape[1]}: give all blocks the same columns"
+                )
+        self.door = door
+        self.surveys = surveys
+
+    @property
+    def head(self) -> Any:
+        """A block without its rows, which tells the names of the columns."""
+        return self.surveys[0].head
+
+    @property
+    def seen(self) -> Array:
+        """Whether each column has a value in any row."""
+        return np.asarray(np.any([survey.seen for survey in self.surveys], axis=0))
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return sum(survey.n_rows for survey in self.surveys), len(self.surveys[0].seen)
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """Number of the first row of each block, and of the row after the last one."""
+        return np.cumsum([0, *(survey.n_rows for survey in self.surveys)])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def cut(self, number: int, at: Sequence[Array]) -> list[Array]:
+        """What belongs to one block of sorted row numbers, then counted from its beginning, and arrays along them."""
+        if not at:
+            return []
+        first, stop = self.firsts[number : number + 2]
+        inside = slice(*np.searchsorted(at[0], (first, stop)))
+        return [at[0][inside] - first, *(array[inside] for array in at[1:])]
+
+    @abstractmethod
+    def map(self, function: Callable[..., T], *at: Array) -> Iterable[T]:
+        """``function(block)`` for each block in order; with some rows and arrays along them, they are cut to the block.
+
+        These rows come as sorted numbers, and to the function counted from the beginning of the block.
+        """
+
+    @abstractmethod
+    def free(self, linked: Ints, weights: Floats | None, known: Ints | None) -> FreeRows:
+        """All rows but the linked ones, to be added up."""
+
+    def gathered(self) -> "Table | Array":
+        """An array, where the rows are so few that it is no larger than what is read at once anyway."""
+        return self
+
+    def take(self, rows: Ints) -> Array:
+        """Some rows, by their sorted numbers, as an array in memory."""
+        if not len(rows):
+            return np.empty((0, self.shape[1]))
+        return np.concatenate(list(self.map(_pick, rows)))
+
+    def label(self, function: Callable[[Array], Ints], rows: Ints, values: Ints) -> Any:
+        """Labels of each block by a function, but for some ``rows``, which have the given values."""
+        labels = np.empty(len(self), dtype=np.int64)
+        for first, some in zip(self.firsts, self.map(partial(label_rows, function), rows, values), strict=False):
+            labels[first : first + len(some)] = some
+        return labels
+
+
+def _pick(block: Array, rows: Ints) -> Array:
+    return np.asarray(block[rows])
+
+
+def label_rows(function: Callable[[Array], Ints], block: Array, rows: Ints, values: Ints) -> Ints:
+    """Labels of a block by a function, but for some rows."""
+    labels = function(block)
+    labels[rows] = values
+    return labels
+
+
+class Source(ABC):
+    """Rows that lie somewhere else, as a user hands them to an estimator in the place of X."""
+
+    @abstractmethod
+    def enter(self, door: Door) -> Table:
+        """Look at all blocks once."""
+
+
+class Blocks(Source):
+    """Rows that are read block by block, once for each step of EM, and never all held in memory.
+
+    Give it to `LinkMixture.fit`, `predict`, `predict_proba` or `score_samples` in the place of X. Links, ``y`` and
+    ``sample_weight`` count rows through all blocks. A memory-mapped array needs no `Blocks`: it is read in this way by
+    itself.
+
+    Parameters
+    ----------
+    source : iterable or callable
+        Blocks of rows, arrays or data frames of shape (any number, n_features): an object that can be iterated again
+        and again, such as a list, or a function without arguments that makes a new iterator each time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkmix import LinkMixture
+    >>> from linkmix.data.blocks import Blocks
+    >>> def blocks():  # of 100,000 rows in all
+    ...     for seed in range(10):
+    ...         random = np.random.default_rng(seed)
+    ...         yield random.normal(size=(10_000, 2)) + 6 * random.integers(2, size=(10_000, 1))
+    >>> model = LinkMixture(2, random_state=0).fit(Blocks(blocks))
+    >>> np.sort(model.means_[:, 0, 0]).round(1)
+    array([0., 6.])
+    >>> model.predict(Blocks(blocks)).shape
+    (100000,)
+    """
+
+    def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        if not callable(source) and not isinstance(source, Iterable):
+            raise ValueError(f"Blocks of a {type(source).__name__}: give an iterable of blocks, or a function")
+        if isinstance(source, Iterator):
+            raise ValueError(
+                f"Blocks of a {type(source).__name__}, which can be read only once, and EM reads it in each step: give "
+                "the function that makes it, as in Blocks(lambda: read(path))"
+            )
+        self._source = source
+        self._array: Any = None
+
+    @classmethod
+    def from_parquet(cls, path: "str | PathLike[str]", columns: Sequence[str] | None = None) -> "Blocks":
+        """Rows of a Parquet file, or of all files ``*.parquet`` in a folder, in the order of their names.
+
+        Needs the packages pyarrow and pandas: ``pip install 'linkmix[parquet]'``.
+
+        Parameters
+        ----------
+        path : path-like
+            File or folder.
+        columns : sequence of str, optional
+            Names of the columns, which must hold numbers. All of them, if not given. A null is a missing value.
+
+        Returns
+        -------
+        Blocks
+            Memory is bounded by a row group of the file, or some 100 megabytes if that is more.
+        """
+        from pyarrow import parquet
+
+        place = Path(path)
+        files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+        if not files:
+            raise ValueError(f"{place} holds no file *.parquet: name another folder, or a file")
+        schema = parquet.read_schema(files[0])
+        names = list(schema.names if columns is None else columns)
+        if not names:
+            raise ValueError("columns names no column: name at least one")
+        for name in names:
+            if name not in schema.names:
+                raise ValueError(f"{files[0]} has no column {name!r}: choose of {', '.join(map(repr, schema.names))}")
+        size = max(1, portion_rows(len(names)) // PARTS)  # what is made on the way takes several times the room
+
+        def read() -> Iterator[Any]:
+            for file in files:
+                with parquet.ParquetFile(file, pre_buffer=False) as opened:  # else all of the file stays in memory
+                    for batch in opened.iter_batches(size, columns=names):
+                        yield batch.to_pandas()[names]
+
+        return cls(read)
+
+    @classmethod
+    def from_array(cls, X: Any) -> "Blocks":
+        """Slices of anything that has a shape and can be cut, such as a memory-mapped array or an HDF5 dataset.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Only slices ``X[first:stop]`` are read.
+
+        Returns
+        -------
+        Blocks
+            Slices of 4 million numbers.
+        """
+        if len(X.shape) != 2:
+            raise ValueError(f"X has shape {X.shape}, expected (n_samples, n_features): reshape it")
+        size = portion_rows(X.shape[1])
+        blocks = cls(lambda: (X[first : first + size] for first in range(0, X.shape[0], size)))
+        blocks._array = X
+        return blocks
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._source() if callable(self._source) else self._source)
+
+    def enter(self, door: Door) -> Table:
+        """Look at all blocks once."""
+        return _Stream(door, list(self._surveys(door)), self)
+
+    def _surveys(self, door: Door) -> Iterator[Survey]:
+        for number, block in enumerate(self):
+            try:
+                yield door.survey(block)
+            except ValueError as error:
+                if self._array is not None:  # whoever gives an array knows of no blocks
+                    raise
+                raise ValueError(f"block {number} of X, counted from 0: {error}") from error
+
+
+class _Stream(Table):
+    """Rows that are read again each time."""
+
+    def __init__(self, door: Door, surveys: list[Survey], blocks: Blocks) -> None:
+        super().__init__(door, surveys)
+        self.blocks = blocks
+
+    def gathered(self) -> Table | Array:
+        """An array, where all rows are no more than one portion."""
+        n, d = self.shape
+        return np.concatenate(list(self.map(np.asarray))) if n <= portion_rows(d) else self
+
+    def map(self, function: Callable[..., T], *at: Array) -> Iterator[T]:
+        """One block after the other."""
+        number = -1
+        for number, block in enumerate(self.blocks):
+            if number >= len(self.surveys) or len(block) != self.surveys[number].n_rows:
+                break
+            yield function(self.door.numbers(block), *self.cut(number, at))
+        else:
+            if number + 1 == len(self.surveys):
+                return
+        raise ValueError(
+            f"the blocks of X are not those that were read before (there were {len(self.surveys)} of them, with "
+            f"{len(self)} rows): a second reading must give the same again"
+        )
+
+    def free(self, linked: Ints, weights: Floats | None, known: Ints | None) -> FreeRows:
+        """All rows but the linked ones."""
+        return _FreeStream(self, linked, weights, known)
+
+
+@dataclass(frozen=True)
+class _FreeStream(FreeRows):
+    """Free rows of a stream, with their weights and labels."""
+
+    table: _Stream
+    linked: Ints
+    weights: Floats | None
+    known: Ints | None
+
+    def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
+        """Sum over portions of the same rows as if all were in memory, so that every digit is the same."""
+        portions = self._portions() if self.table.blocks._array is None else self._slices()
+        return added(map(function, portions))
+
+    def _slices(self) -> Iterator[Rows]:
+        """Portions of an array: views, but where a linked row is left out."""
+        X, (n, d) = self.table.blocks._array, self.table.shape
+        n_before = self.linked - np.arange(len(self.linked))  # free rows before each linked one
+        starts = np.arange(0, n - len(self.linked), portion_rows(d))
+        starts = starts + np.searchsorted(n_before, starts, side="right")
+        for first, stop in pairwise([*starts.tolist(), n]):
+            inside = self.linked[slice(*np.searchsorted(self.linked, (first, stop)))]
+            yield without(self._rows(self.table.door.numbers(X[first:stop]), first, stop), inside - first)
+
+    def _portions(self) -> Iterator[Rows]:
+        """Portions cut from blocks of any length."""
+        size = portion_rows(self.table.shape[1])
+        waiting: list[Rows] = []
+        n_waiting = 0
+        for rows in self._blocks():
+            while n_waiting + len(rows) >= size:
+                cut = size - n_waiting
+                yield joined([*waiting, rows[:cut]])
+                waiting, n_waiting, rows = [], 0, rows[cut:]
+            if len(rows):
+                waiting.append(rows)
+                n_waiting += len(rows)
+        if waiting:
+            yield joined(waiting)
+
+    def _blocks(self) -> Iterator[Rows]:
+        for number, X in enumerate(self.table.map(np.asarray)):
+            (linked,) = self.table.cut(number, [self.linked])
+            yield without(self._rows(X, *self.table.firsts[number : number + 2].tolist()), linked)
+
+    def _rows(self, X: Array, first: int, stop: int) -> Rows:
+        weights, known = self.weights, self.known
+        return Rows(X, None if weights is None else weights[first:stop], None if known is None else known[first:stop])

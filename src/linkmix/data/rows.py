@@ -1,0 +1,102 @@
+"""Rows in memory that count on their own, and the portions in which they are added up."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
+
+PORTION_NUMBERS = 2**22
+"""Numbers in one portion of rows, the most that is read at once: 32 megabytes.
+
+The sums of portions are added in their order, also of points in memory: no digit depends on where points come from.
+"""
+
+Sums = TypeVar("Sums", bound=Any)
+"""Anything that can be added."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in memory, each of which counts on its own: how often, and their class numbers, -1 where not known."""
+
+    X: Array
+    weights: Floats | None = None
+    known: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, rows: slice | Array) -> "Rows":
+        weights, known = self.weights, self.known
+        return Rows(self.X[rows], None if weights is None else weights[rows], None if known is None else known[rows])
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no value is missing."""
+        return self.X.dtype.kind == "f" and not has_gaps(self.X)
+
+    def portions(self) -> "Iterator[Rows]":
+        """Slices that are added up one after the other."""
+        size = portion_rows(self.X.shape[1])
+        return (self[first : first + size] for first in range(0, len(self), size))
+
+
+def portion_rows(n_features: int) -> int:
+    """Rows in one portion."""
+    return max(1, PORTION_NUMBERS // max(1, n_features))
+
+
+class FreeRows(ABC):
+    """Rows that lie somewhere else, to be added up: read from a file in each step, or on the workers of a cluster."""
+
+    @abstractmethod
+    def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
+        """Sum of ``function(portion)`` over all portions of the rows; None if there are no rows."""
+
+
+def added(sums: Iterable[Sums]) -> Sums | None:
+    """Add sums one after the other; None if there are none."""
+    total = None
+    for some in sums:
+        total = some if total is None else total + some
+    return total
+
+
+def without(rows: Rows, left_out: Ints) -> Rows:
+    """All rows but some, by their sorted numbers."""
+    if not len(left_out):
+        return rows
+    weights, known = rows.weights, rows.known
+    return Rows(
+        _between(rows.X, left_out),
+        None if weights is None else _between(weights, left_out),
+        None if known is None else _between(known, left_out),
+    )
+
+
+def _between(array: Array, left_out: Ints) -> Array:
+    """What is left, put together from slices: far faster than a choice row by row, where few are left out."""
+    edges = zip([0, *(left_out + 1).tolist()], [*left_out.tolist(), len(array)], strict=True)
+    return np.concatenate([array[first:stop] for first, stop in edges])
+
+
+def joined(parts: list[Rows]) -> Rows:
+    """One after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    return Rows(
+        np.concatenate([part.X for part in parts]),
+        None if first.weights is None else np.concatenate([_given(part.weights) for part in parts]),
+        None if first.known is None else np.concatenate([_given(part.known) for part in parts]),
+    )
+
+
+def _given(array: Array | None) -> Array:
+    assert array is not None
+    return array

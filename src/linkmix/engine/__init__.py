@@ -1,0 +1,34 @@
+"""The EM engine: densities times a coupling, and nothing else."""
+
+from linkmix.engine.loop import fit
+from linkmix.engine.steps import (
+    class_log_joint,
+    cluster_log_joint,
+    expect,
+    free_sums,
+    label_log_density,
+    log_prior,
+    maximise,
+    most_probable_classes,
+    renumber,
+)
+from linkmix.engine.values import Data, Expectation, Fit, FreeSums, Model, Parameters
+
+__all__ = [
+    "Data",
+    "Expectation",
+    "Fit",
+    "FreeSums",
+    "Model",
+    "Parameters",
+    "class_log_joint",
+    "cluster_log_joint",
+    "expect",
+    "fit",
+    "free_sums",
+    "label_log_density",
+    "log_prior",
+    "maximise",
+    "most_probable_classes",
+    "renumber",
+]

@@ -1,0 +1,279 @@
+"""Where EM starts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import kmeans_plusplus
+from sklearn.metrics import pairwise_distances_argmin
+
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.densities import Gaussian
+from linkmix.densities.base import Density, given_array
+from linkmix.engine.values import Parameters
+from linkmix.links import Links
+
+SHARED_OWN = 0.9
+"""In a shared pool, the share of its own clusters that a class starts with."""
+LLOYD_STEPS = 10
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many classes, how many clusters each, and whether all classes mix one pool of clusters."""
+
+    n_classes: int
+    clusters_per_class: int = 1
+    shared_clusters: bool = False
+
+    @property
+    def n_components(self) -> int:
+        """Number of clusters of all classes together."""
+        return self.n_classes * self.clusters_per_class
+
+    @property
+    def cluster_weights(self) -> tuple[int, int]:
+        """Shape of the cluster weights."""
+        return self.n_classes, self.n_components if self.shared_clusters else self.clusters_per_class
+
+
+def nearest_seed(X: Array, n_groups: int, random: RandomState, sample_weight: Floats | None = None) -> Ints:
+    """Group of each row: k-means++ seeds, each row to its nearest seed, no further step.
+
+    The draw does not depend on the order of the rows, and a row of weight 2 counts as two equal rows.
+    """
+    distinct, weights = _distinct_rows(X, sample_weight)
+    X = X - X[distinct].mean(axis=0)  # far from the origin squared distances would cancel
+    # One trial per seed: the paper cites the method as published, scikit-learn's default is greedy.
+    seeds, _ = kmeans_plusplus(
+        X[distinct], min(n_groups, len(distinct)), sample_weight=weights, random_state=random, n_local_trials=1
+    )
+    return np.asarray(pairwise_distances_argmin(X, seeds), dtype=np.int64)
+
+
+def _distinct_rows(X: Array, sample_weight: Floats | None) -> tuple[Ints, Floats]:
+    """One row number for each different row, in order of their values, and how often they count."""
+    order = np.argsort(X[:, 0], kind="stable")
+    if np.any(X[order[1:], 0] == X[order[:-1], 0]):  # the first column does not settle the order
+        order = np.lexsort(X.T[::-1])
+    new = np.ones(len(X), dtype=bool)
+    new[1:] = np.any(X[order[1:]] != X[order[:-1]], axis=1)
+    group = np.cumsum(new) - 1
+    weights = np.bincount(group, weights=None if sample_weight is None else sample_weight[order]).astype(np.float64)
+    return order[new][weights > 0], weights[weights > 0]
+
+
+def from_classes(
+    density: Density[Any, Any],
+    X: Array,
+    classes: Ints,
+    shape: Shape,
+    random: RandomState,
+    sample_weight: Floats | None = None,
+) -> Parameters:
+    """Equal weights, and the moments of the points of each class, parted into clusters in the paper's way.
+
+    A cluster that got no row starts at a random row of its class.
+    """
+    filled = without_gaps(X)
+    per_class = shape.clusters_per_class
+    counts = np.ones(len(X)) if sample_weight is None else sample_weight
+    groups = classes * per_class
+    for m in range(shape.n_classes if per_class > 1 else 0):
+        rows = np.flatnonzero((classes == m) & (counts > 0))
+        if len(rows):
+            groups[rows] += nearest_seed(filled[rows], per_class, random, counts[rows])
+    weights = np.zeros((len(X), shape.n_components))
+    weights[np.arange(len(X)), groups] = counts
+    for empty in np.flatnonzero(weights.sum(axis=0) == 0):
+        candidates = np.flatnonzero((classes == empty // per_class) & (counts > 0))
+        if not len(candidates):
+            candidates = np.flatnonzero(counts > 0)
+        distinct, _ = _distinct_rows(filled[candidates], None)
+        weights[candidates[random.choice(distinct)], empty] = 1.0
+    return Parameters(
+        np.full(shape.n_classes, 1 / shape.n_classes),
+        first_cluster_weights(shape),
+        density.start(X, weights),
+        shared_clusters=shape.shared_clusters,
+    )
+
+
+def first_cluster_weights(shape: Shape) -> Floats:
+    """Equal shares within each class; in a shared pool mostly on the clusters that the class seeded."""
+    if not shape.shared_clusters:
+        return np.full(shape.cluster_weights, 1 / shape.clusters_per_class)
+    own = np.repeat(np.eye(shape.n_classes), shape.clusters_per_class, axis=1)
+    return np.asarray((SHARED_OWN * own + (1 - SHARED_OWN) / shape.n_classes) / shape.clusters_per_class)
+
+
+def kmeans_plusplus_classes(
+    X: Array, links: Links, shape: Shape, random: RandomState, sample_weight: Floats | None = None
+) -> Ints:
+    """The paper's start: each row to the class of its nearest k-means++ seed. It makes no use of links."""
+    return nearest_seed(without_gaps(X), shape.n_classes, random, sample_weight)
+
+
+def link_classes(
+    X: Array, links: Links, shape: Shape, random: RandomState, sample_weight: Floats | None = None
+) -> Ints:
+    """Seeds from linked groups, then a few steps of k-means in which groups move as one and cannot-links hold.
+
+    Seeds are drawn among chunklets and cannot-linked points, large ones and far ones first, and of these the ones that
+    are known to differ from the seeds drawn so far. Columns are brought to unit variance.
+    """
+    filled = without_gaps(X)
+    counts = np.ones(len(X)) if sample_weight is None else np.maximum(sample_weight, np.finfo(np.float64).tiny)
+    mean = np.average(filled, axis=0, weights=counts)
+    spread = np.sqrt(np.average((filled - mean) ** 2, axis=0, weights=counts))
+    Z = (filled - mean) / np.where(spread > 0, spread, 1.0)
+    chunklet = links.chunklets(len(Z))
+    size: Floats = np.bincount(chunklet, weights=counts).astype(np.float64)
+    centre = np.stack([np.bincount(chunklet, weights=counts * column) for column in Z.T], axis=1) / size[:, None]
+    apart = np.unique(np.sort(chunklet[links.cannot], axis=1), axis=0)  # chunklets that cannot be together
+    linked = np.unique(chunklet[links.points])
+    neighbours: dict[int, set[int]] = {int(j): set() for j in linked}
+    for a, b in apart.tolist():
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+
+    seeds = _seeds(centre, size, linked, neighbours, shape.n_classes, random)
+    means = centre[seeds]
+    labels = np.full(len(centre), -1)
+    for _ in range(LLOYD_STEPS):
+        before = labels
+        labels = _assign(centre, size, means, linked, neighbours)
+        if np.array_equal(labels, before):
+            break
+        for m in range(shape.n_classes):
+            members = labels == m
+            if members.any():
+                means[m] = size[members] @ centre[members] / size[members].sum()
+    return np.asarray(labels[chunklet])
+
+
+def _seeds(
+    centre: Floats, size: Floats, linked: Ints, neighbours: dict[int, set[int]], n_seeds: int, random: RandomState
+) -> list[int]:
+    """Numbers of the chunklets to start from."""
+    seeds: list[int] = []
+    distance = np.full(len(centre), np.inf)
+    for _ in range(n_seeds):
+        pool = np.array([j for j in linked if j not in seeds], dtype=np.int64)
+        if len(pool):
+            differs = np.array([len(neighbours[int(j)].intersection(seeds)) for j in pool])
+            pool = pool[differs == differs.max()]
+        else:
+            pool = np.setdiff1d(np.arange(len(centre)), seeds)
+        if not len(pool):  # more classes than groups of rows
+            pool = np.arange(len(centre))
+        chance = size[pool] * (np.minimum(distance[pool], np.finfo(np.float64).max) if seeds else 1.0)
+        chance = chance / chance.max() if chance.max() > 0 else np.ones(len(pool))
+        seeds.append(int(random.choice(pool, p=chance / chance.sum())))
+        distance = np.minimum(distance, ((centre - centre[seeds[-1]]) ** 2).sum(axis=1))
+    return seeds
+
+
+def _assign(centre: Floats, size: Floats, means: Floats, linked: Ints, neighbours: dict[int, set[int]]) -> Ints:
+    """Nearest mean for each chunklet, as far as the cannot-links allow.
+
+    Those with the fewest classes left choose first, among them those with the clearest choice: with two classes every
+    link that can hold does.
+    """
+    costs = ((centre[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)  # (n_chunklets, M)
+    labels: Ints = costs.argmin(axis=1)
+    if len(means) == 1:
+        return labels
+    two = np.partition(costs[linked], 1, axis=1)[:, :2]
+    clear = dict(zip(linked.tolist(), (size[linked] * (two[:, 1] - two[:, 0])).tolist(), strict=True))
+    taken: dict[int, set[int]] = {j: set() for j in clear}
+    queue = [(0, -clearness, j) for j, clearness in clear.items()]
+    heapify(queue)
+    chosen: set[int] = set()
+    while queue:
+        n_taken, _, j = heappop(queue)
+        if j in chosen or -n_taken != len(taken[j]):
+            continue  # an entry that a later one has replaced
+        chosen.add(j)
+        choices = np.argsort(costs[j], kind="stable").tolist()
+        labels[j] = next((m for m in choices if m not in taken[j]), choices[0])
+        for k in neighbours[j] - chosen:
+            if labels[j] not in taken[k]:
+                taken[k].add(int(labels[j]))
+                heappush(queue, (-len(taken[k]), -clear[k], k))
+    return labels
+
+
+def match_labels(labels: Ints, reference: Ints, n_classes: int) -> Ints:
+    """Where each of the ``n_classes`` classes goes so that labels agree with the reference as often as possible.
+
+    Entries of -1 in the reference say nothing.
+    """
+    known = reference >= 0
+    n = max(n_classes, int(reference.max(initial=-1)) + 1)
+    table = np.zeros((n, n))
+    np.add.at(table, (labels[known], reference[known]), 1)
+    # A class must keep a number below n_classes, whatever the reference used.
+    _, place = linear_sum_assignment(-table[:n_classes, :n_classes])
+    return np.asarray(place)
+
+
+def without_gaps(X: Array) -> Array:
+    """Column means in place of missing values: good enough for distances at a start."""
+    missing = np.isnan(X)
+    if not missing.any():
+        return X
+    return np.where(missing, np.nanmean(X, axis=0), X)
+
+
+def given_weights(mapping: Mapping[str, Any], shape: Shape, n_starts: tuple[int, ...] = ()) -> tuple[Floats, Floats]:
+    """Class weights and cluster weights of the user, of one start or with several along the first axis, checked."""
+    class_weights = given_array(mapping, "class_weights", (*n_starts, shape.n_classes))
+    cluster_weights = given_array(mapping, "cluster_weights", (*n_starts, *shape.cluster_weights))
+    for name, weights in (("class_weights", class_weights), ("cluster_weights", cluster_weights)):
+        if weights.min() <= 0:
+            raise ValueError(f"init[{name!r}] must be positive, got {weights.min():g}: use a small number instead")
+        if np.abs(weights.sum(axis=-1) - 1.0).max() > 1e-6:
+            raise ValueError(
+                f"init[{name!r}] must sum to one along its last axis, got {weights.sum(axis=-1)}: divide by the sum"
+            )
+    return class_weights, cluster_weights
+
+
+def given_start(density: Density[Any, Any], mapping: Mapping[str, Any], shape: Shape, n_features: int) -> Parameters:
+    """Parameters of the user, checked."""
+    class_weights, cluster_weights = given_weights(mapping, shape)
+    layout = (shape.n_classes, shape.clusters_per_class)
+    components = density.given(mapping, layout, n_features)
+    unknown = set(mapping) - {"class_weights", "cluster_weights", *density.attributes(components, layout)}
+    if unknown:
+        raise ValueError(f"init has unknown entries {sorted(unknown)}: remove them")
+    return Parameters(class_weights, cluster_weights, components, shared_clusters=shape.shared_clusters)
+
+
+def given_starts(
+    density: Density[Any, Any], mapping: Mapping[str, Any], shape: Shape, n_features: int, n_starts: int
+) -> list[Parameters]:
+    """Several starts of the user, along the first axis of all arrays, checked."""
+    for name, array in mapping.items():
+        if np.ndim(array) == 0 or len(array) != n_starts:
+            raise ValueError(f"init[{name!r}] does not hold {n_starts} starts: give as many of each array")
+    known = {"class_weights", "cluster_weights", "means", "covariances"}
+    apart = isinstance(density, Gaussian) and not density.form.shared and not density.shrinkage
+    if not (apart and set(mapping) == known):  # one by one, where the components of all starts are not one array
+        singles = [{name: array[i] for name, array in mapping.items()} for i in range(n_starts)]
+        return [given_start(density, single, shape, n_features) for single in singles]
+    class_weights, cluster_weights = given_weights(mapping, shape, (n_starts,))
+    layout = (n_starts, shape.n_classes, shape.clusters_per_class)
+    components = density.given(mapping, layout, n_features)
+    numbers = np.arange(n_starts * shape.n_components).reshape(n_starts, -1)
+    return [
+        Parameters(
+            class_weights[i], cluster_weights[i], density.take(components, own), shared_clusters=shape.shared_clusters
+        )
+        for i, own in enumerate(numbers)
+    ]

@@ -1,0 +1,113 @@
+"""What the engine computes with: parameters, models, data and sums, all of them frozen values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.couplings.base import BoundCoupling, LinkExpectation
+from linkmix.data.rows import FreeRows, Rows, Sums, added
+from linkmix.densities.base import Density, Statistics
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """All that EM estimates.
+
+    Attributes
+    ----------
+    class_weights : ndarray of shape (M,)
+    cluster_weights : ndarray of shape (M, K), or (M, M * K)
+        Each class has K components of its own, or each class mixes the whole pool of components.
+    components : object
+        Parameters of the M * K components of the density.
+    reliability : ndarray of shape (n_annotators,)
+        How often the links of each annotator are right, where the coupling learns that.
+    shared_clusters : bool
+        Whether all classes mix one pool of components.
+    """
+
+    class_weights: Floats
+    cluster_weights: Floats
+    components: Any
+    reliability: Floats = field(default_factory=lambda: np.empty(0))
+    shared_clusters: bool = False
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is fitted: a density, a coupling that knows its links, and how much a link counts against a free point."""
+
+    density: Density[Any, Any]
+    coupling: BoundCoupling
+    link_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class FreeSums(Statistics):
+    """What an E-step knows of free rows. The sums of two sets of rows add up to those of both."""
+
+    log_likelihood: float
+    statistics: Statistics
+    cluster_counts: Floats  # the shape of the cluster weights
+    class_counts: Floats  # (M,)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows that count on their own, and rows that are in links, in the order the coupling knows them by.
+
+    Weights say how often a row counts; known labels are class numbers, -1 where the label is not known. A linked row
+    of weight w counts as w copies that share its label. Free rows that are not an array here bring both themselves.
+    """
+
+    free: Array | FreeRows
+    linked: Array
+    free_weights: Floats | None = None
+    linked_weights: Floats | None = None
+    free_known: Ints | None = None
+    linked_known: Ints | None = None
+
+    @cached_property
+    def portions(self) -> list[Rows]:
+        """The free rows in memory, portion by portion."""
+        assert isinstance(self.free, np.ndarray)
+        return list(Rows(self.free, self.free_weights, self.free_known).portions())
+
+    def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
+        """Sum of a function over all portions of free rows; None if there are none."""
+        return added(map(function, self.portions)) if isinstance(self.free, np.ndarray) else self.free.total(function)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What an E-step knows of all points: J, and the sums that the M-step needs."""
+
+    log_likelihood: float
+    statistics: Statistics
+    cluster_counts: Floats  # the shape of the cluster weights
+    free_class_counts: Floats  # (M,)
+    links: LinkExpectation
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The end of a fit.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    log_likelihood : float
+        J of the parameters.
+    trace : ndarray
+        What EM climbs, J plus the logarithm of the priors if there are any: of the start and after each M-step.
+    converged : bool
+    """
+
+    parameters: Parameters
+    log_likelihood: float
+    trace: Floats
+    converged: bool

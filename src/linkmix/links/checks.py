@@ -1,0 +1,87 @@
+"""What every estimator checks of links and known labels. An error gives the fact, the value and the remedy."""
+
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkmix.basics.arrays import Ints
+from linkmix.basics.errors import LinkConflict
+from linkmix.links.links import Links
+from linkmix.links.reading import is_missing
+
+NO_LINKS = Links()
+
+
+def as_links(links: Links | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> Links:
+    """Links from either way of giving them."""
+    if links is None and must_link is None and cannot_link is None:
+        return NO_LINKS
+    if links is None:
+        return Links(must=() if must_link is None else must_link, cannot=() if cannot_link is None else cannot_link)
+    if not isinstance(links, Links):
+        raise ValueError(
+            f"links must be a linkmix.Links, got {type(links).__name__}: use Links(must=pairs, cannot=pairs)"
+        )
+    if must_link is not None or cannot_link is not None:
+        raise ValueError("got links and also must_link or cannot_link: put all of them into links")
+    return links
+
+
+def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | None = None) -> Links:
+    """Links between the rows of X, each pair once and free of contradictions.
+
+    ``rows`` are the numbers of the rows of X in the table that the links speak of; links to other rows are left out.
+    """
+    if rows is not None:
+        numbers = np.asarray(rows)
+        if numbers.shape != (n_rows,):
+            raise ValueError(f"rows has shape {numbers.shape} for {n_rows} points: give the number of each row of X")
+        if numbers.dtype.kind == "b":
+            raise ValueError("rows holds bool, a mask: give the number of each row of X")
+        links = links.restrict(numbers)
+    if links.empty:
+        return links
+    links.check_rows(n_rows)
+    links.check_consistent()
+    if n_classes == 1 and links.n_cannot:
+        raise ValueError(f"{links.n_cannot} cannot-links need at least two classes, got n_classes=1: raise n_classes")
+    return links.distinct()
+
+
+def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> Ints | None:
+    """Class numbers of the rows whose class is known, -1 for the others; None when y holds no -1, or nothing else.
+
+    scikit-learn hands true labels to clusterers, which leave them alone; only a y that marks some labels as unknown is
+    meant as knowledge.
+    """
+    if y is None:
+        return None
+    known = np.asarray(y)
+    if known.dtype.kind == "O":  # numbers in disguise; labels of any other kind are the truth, not knowledge
+        numbers = [isinstance(value, Real) for value in known.ravel()]
+        missing = [is_missing(value) for value in known.ravel()]
+        if not all(number or gap for number, gap in zip(numbers, missing, strict=True)):
+            return None
+        known = np.array([np.nan if gap else value for value, gap in zip(known.ravel(), missing, strict=True)]).reshape(
+            known.shape
+        )
+    if known.dtype.kind == "f" and np.isnan(known).any():
+        place = int(np.flatnonzero(np.isnan(known.ravel()))[0])
+        raise ValueError(f"y[{place}] is missing: write -1 for a label that is not known")
+    if known.dtype.kind not in "iuf" or not np.any(known == -1):
+        return None
+    if known.shape != (n_rows,):
+        raise ValueError(f"y has shape {known.shape} for {n_rows} points: give one label for each, -1 for unknown")
+    values = np.where(np.isfinite(known), known, -2.0).astype(np.int64)
+    wrong = np.flatnonzero((values != known) | (values < -1) | (values >= n_classes))
+    if len(wrong):
+        raise ValueError(
+            f"y[{wrong[0]}] is {known[wrong[0]]}: known labels are class numbers from 0 to {n_classes - 1}, "
+            "and -1 for unknown"
+        )
+    try:
+        links.union(Links.from_labels(values)).check_consistent()
+    except LinkConflict as error:
+        raise LinkConflict(f"the links contradict the known labels, which link rows as well: {error}") from None
+    return values if np.any(values >= 0) else None

@@ -1,0 +1,178 @@
+"""Labels that meet all cannot-links: colourings of a graph, where each node may have a set of colours of its own."""
+
+import numpy as np
+
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.links.feasibility.tempering import temper
+from linkmix.links.pairs import component_ids
+
+BACKTRACKING_STEPS = 20_000  # about a second for 500 nodes
+TEMPERING_SWEEPS = 1_500  # about four seconds for 500 nodes
+
+
+class UndecidedError(RuntimeError):
+    """The search ended without labels and without a proof that there are none."""
+
+
+def find_labels(
+    allowed: Array,
+    apart: Ints,
+    together: Ints | None = None,
+    *,
+    score: Floats | None = None,
+    backtracking_steps: int = BACKTRACKING_STEPS,
+    tempering_sweeps: int = TEMPERING_SWEEPS,
+) -> Ints | None:
+    """Labels that meet all hard links.
+
+    Nodes with more labels than neighbours are set aside, for they always find one. The others are labelled by
+    backtracking, always at the node with the fewest labels left (DSATUR); where that takes too long, by
+    parallel tempering.
+
+    Parameters
+    ----------
+    allowed : ndarray of bool, shape (n, n_classes)
+        Which labels a node may have.
+    apart, together : ndarray of shape (n_pairs, 2)
+        Nodes that can not have the same label, and nodes that must have it.
+    score : ndarray of shape (n, n_classes), optional
+        Labels with a high score are tried first. Finite where the label is allowed.
+    backtracking_steps, tempering_sweeps : int
+        Limits of the two ways to search: labels tried beyond one for each node, and draws of all labels. Only the
+        first way can tell that there are no labels.
+
+    Returns
+    -------
+    ndarray of shape (n,), or None if there are no such labels.
+
+    Raises
+    ------
+    UndecidedError
+        If the search ran into its limits.
+    """
+    if together is not None and len(together):
+        group = component_ids(together, len(allowed))
+        if (group[apart[:, 0]] == group[apart[:, 1]]).any():
+            return None
+        n_groups = int(group.max()) + 1
+        forbidden = np.zeros((n_groups, allowed.shape[1]), dtype=np.int64)
+        np.add.at(forbidden, group, ~allowed)
+        if score is not None:
+            total = np.zeros(forbidden.shape)
+            np.add.at(total, group, score)
+            score = total
+        labels = find_labels(
+            forbidden == 0,
+            group[apart],
+            score=score,
+            backtracking_steps=backtracking_steps,
+            tempering_sweeps=tempering_sweeps,
+        )
+        return None if labels is None else labels[group]
+
+    if not allowed.any(axis=1).all():
+        return None
+    neighbours = neighbour_lists(len(allowed), apart)
+    aside = _set_aside(allowed, neighbours)
+    labels = np.full(len(allowed), -1, dtype=np.int64)
+    core = np.setdiff1d(np.arange(len(allowed)), aside)
+    if score is None:
+        score = np.zeros(allowed.shape)
+    if len(core):
+        number = np.full(len(allowed), -1, dtype=np.int64)
+        number[core] = np.arange(len(core))
+        inner = [number[neighbours[node]] for node in core]
+        inner = [numbers[numbers >= 0] for numbers in inner]
+        try:
+            found = _backtrack(allowed[core], inner, score[core], backtracking_steps)
+        except UndecidedError:
+            found = temper(allowed[core], inner, score[core], tempering_sweeps)
+            if found is None:
+                raise
+        if found is None:
+            return None
+        labels[core] = found
+    for node in reversed(aside):
+        around = labels[neighbours[node]]
+        free = allowed[node].copy()
+        free[around[around >= 0]] = False
+        labels[node] = np.where(free, score[node], -np.inf).argmax()
+    return labels
+
+
+def neighbour_lists(n_nodes: int, pairs: Ints) -> list[Ints]:
+    """Neighbours of each node, each once."""
+    both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
+    return np.split(both[:, 1], np.searchsorted(both[:, 0], np.arange(1, n_nodes)))
+
+
+def _set_aside(allowed: Array, neighbours: list[Ints]) -> list[int]:
+    """Nodes that can wait, in the order in which they leave: each has more labels than neighbours that stay."""
+    spare = allowed.sum(axis=1) - np.array([len(around) for around in neighbours], dtype=np.int64)
+    leaving = np.flatnonzero(spare > 0).tolist()
+    gone = np.zeros(len(spare), dtype=bool)
+    gone[leaving] = True
+    for node in leaving:  # grows
+        around = neighbours[node]
+        spare[around] += 1
+        free = around[(spare[around] > 0) & ~gone[around]]
+        gone[free] = True
+        leaving.extend(free.tolist())
+    return leaving
+
+
+def _backtrack(allowed: Array, neighbours: list[Ints], score: Floats, limit: int) -> Ints | None:
+    n, n_classes = allowed.shape
+    left = allowed.copy()
+    # Few labels first, then many neighbours. Nodes that have a label are out of sight.
+    out_of_sight = (n_classes + 1) * (n + 1)
+    rank = allowed.sum(axis=1) * (n + 1) - np.array([len(around) for around in neighbours])
+    labels = np.full(n, -1, dtype=np.int64)
+    by_score = np.argsort(-score, axis=1, kind="stable")
+    # Labels that are allowed at the same nodes are alike: of those that nobody has yet, one is enough to try.
+    _, alike = np.unique(allowed, axis=1, return_inverse=True)
+    alike = alike.ravel()
+    used = np.zeros(n_classes, dtype=np.int64)
+
+    def candidates(node: int) -> list[int]:
+        tried: set[int] = set()
+        found = []
+        for label in by_score[node].tolist():
+            if left[node, label] and (used[label] or alike[label] not in tried):
+                found.append(label)
+                if not used[label]:
+                    tried.add(alike[label])
+        return found[::-1]
+
+    def choose() -> tuple[int, list[int], Ints | None]:
+        node = int(rank.argmin())
+        return node, candidates(node), None
+
+    path = [choose()]
+    for _ in range(n + limit):
+        node, values, touched = path.pop()
+        if touched is not None:  # take the last label back
+            label = labels[node]
+            left[touched, label] = True
+            rank[touched] += n + 1
+            rank[node] -= out_of_sight
+            used[label] -= 1
+            labels[node] = -1
+        if not values:
+            if not path:
+                return None
+            continue
+        label = values.pop()
+        around = neighbours[node]
+        touched = around[left[around, label] & (labels[around] < 0)]
+        left[touched, label] = False
+        rank[touched] -= n + 1
+        rank[node] += out_of_sight
+        used[label] += 1
+        labels[node] = label
+        path.append((node, values, touched))
+        if len(path) == n:
+            return labels
+        if left[touched].any(axis=1).all():
+            path.append(choose())
+    raise UndecidedError

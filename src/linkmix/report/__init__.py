@@ -1,6 +1,0 @@
-"""One page about one fit: clusters, profiles, links, convergence, sizes. It needs no other file and no network."""
-
-from linkmix.report.numbers import Result, profiles
-from linkmix.report.page import page
-
-__all__ = ["Result", "page", "profiles"]

@@ -1,0 +1,6 @@
+"""The front door: many starts and shapes, ranked by the links."""
+
+from linkmix.search.auto_link_mixture import AutoLinkMixture
+from linkmix.search.budgets import BUDGETS, Budget
+
+__all__ = ["BUDGETS", "AutoLinkMixture", "Budget"]

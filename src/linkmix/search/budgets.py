@@ -1,0 +1,60 @@
+"""How much `AutoLinkMixture` tries, and by what it chooses. Each part can be replaced: see the example."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from linkmix.search.guesses import LABELINGS
+from linkmix.search.ranking import Rule, by_links_structure_and_agreement
+from linkmix.search.shapes import SHAPES
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What is tried, on how many points, and the rule that ranks it.
+
+    Attributes
+    ----------
+    guesses : tuple of str
+        First guesses, from `LABELINGS`.
+    shapes : tuple of str
+        Shapes of the classes that are tried from each guess, from `SHAPES`.
+    more_shapes : tuple of str
+        Shapes that are tried from what the best candidates agree on, if these break links.
+    n_points : int
+        Number of points that the search sees at most; all linked ones are among them.
+    rule : Rule
+        By what candidates are ranked.
+
+    Examples
+    --------
+    Gaussians alone, chosen by the links and by nothing else.
+
+    >>> import numpy as np
+    >>> from dataclasses import replace
+    >>> from linkmix import AutoLinkMixture, Links
+    >>> def by_links(candidates, n_classes):
+    ...     return np.array([candidate.log_probability for candidate in candidates])
+    >>> own = replace(BUDGETS["small"], shapes=("1", "3, shared"), more_shapes=(), rule=by_links)
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(size=(30, 2)), 6 + rng.normal(size=(30, 2))])
+    >>> links = Links(must=[(0, 2)], cannot=[(2, 40)])
+    >>> model = AutoLinkMixture(2, budget=own, random_state=0).fit(X, links=links)
+    >>> str(model.leaderboard_["shape"][0]) in own.shapes
+    True
+    """
+
+    guesses: tuple[str, ...]
+    shapes: tuple[str, ...]
+    more_shapes: tuple[str, ...]
+    n_points: int
+    rule: Rule = by_links_structure_and_agreement
+
+
+_WITHOUT_WARD = tuple(name for name in LABELINGS if not name.startswith("Ward"))
+_FIRST = ("1", "1, heavy tails", "2, shared", "3, shared", "3, shared, heavy tails")
+BUDGETS: Mapping[str, Budget] = {
+    "small": Budget(("k-means", "PCK-means", "E2CP, sparse"), _FIRST, ("6",), 1000),
+    "default": Budget(_WITHOUT_WARD, _FIRST, tuple(SHAPES), 2000),
+    "large": Budget(tuple(LABELINGS), tuple(SHAPES), tuple(SHAPES), 10_000),
+}
+"""Budgets by name."""

@@ -1,0 +1,100 @@
+"""Clusters per class and form of covariance, chosen by the links and then by BIC."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
+
+from linkmix.basics.arrays import Array
+from linkmix.basics.errors import DegenerateCluster
+from linkmix.densities import FORMS
+from linkmix.links import Links
+from linkmix.mixture import LinkMixture
+from linkmix.search.ranking import weigh
+
+SHAPES = np.dtype(
+    [
+        ("clusters_per_class", np.int64),
+        ("covariance_type", "U9"),
+        ("links_broken", np.float64),
+        ("log_likelihood", np.float64),
+        ("bic", np.float64),
+    ]
+)
+MOST_ROWS = 5000
+"""With more rows than this, shapes are compared on the linked ones and a random choice of the others."""
+
+
+def compare_shapes(
+    X: ArrayLike,
+    links: Links,
+    n_classes: int,
+    *,
+    clusters_per_class: Sequence[int] = (1, 2, 3),
+    covariance_types: Sequence[str] = tuple(FORMS),
+    random_state: int = 0,
+    progress: Any = iter,
+) -> Array:
+    """Fit mixtures of many shapes and rank them: the fewest links broken by labels from the points alone, then BIC.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The points, best in units of their standard deviations.
+    links : Links
+        Links between them.
+    n_classes : int
+        Number of classes.
+    clusters_per_class, covariance_types : sequences
+        What is tried.
+    random_state : int
+        Decides starts and the choice of rows.
+    progress : callable
+        Wraps the list of shapes.
+
+    Returns
+    -------
+    structured ndarray
+        ``clusters_per_class``, ``covariance_type``, ``links_broken``, ``log_likelihood`` and ``bic``, the best first.
+        A shape that the rows are too few for is not in it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> table = compare_shapes(X, Links.from_labels(y, 20, random_state=0), 3, clusters_per_class=[1, 2])
+    >>> int(table["clusters_per_class"][0]), str(table["covariance_type"][0])
+    (2, 'tied')
+    """
+    points = np.asarray(X, dtype=np.float64)
+    if len(points) > MOST_ROWS:
+        linked = links.points
+        others = np.setdiff1d(np.arange(len(points)), linked)
+        n_others = min(len(others), max(MOST_ROWS - len(linked), MOST_ROWS // 2))
+        chosen = RandomState(random_state).choice(others, n_others, replace=False)
+        rows = np.sort(np.concatenate([linked, chosen]))
+        points, links = points[rows], links.restrict(rows)
+    shapes: Iterable[tuple[int, str]] = [(k, form) for k in clusters_per_class for form in covariance_types]
+    found = []
+    for k, form in progress(shapes):
+        if k * n_classes > len(points):
+            continue
+        model = LinkMixture(
+            n_classes,
+            clusters_per_class=k,
+            covariance_type=form,
+            coupling="graph",
+            init="links",
+            n_init=3,
+            random_state=random_state,
+        )
+        try:
+            model.fit(points, links=links)
+        except DegenerateCluster:
+            continue
+        broken = weigh(model.predict_proba(points), links).broken
+        found.append((k, form, broken, model.log_likelihood_, model.bic(points, links)))
+    table = np.array(found, dtype=SHAPES)
+    return np.asarray(table[np.lexsort((table["bic"], table["links_broken"]))])

@@ -1,0 +1,167 @@
+"""Which candidate to take: the one that explains the links, follows the gaps between the points, and is not alone.
+
+A candidate is judged by its labels without the help of the links: links that hold only because they are enforced say
+nothing about the points around them. With few links many candidates break none. The likelihood does not help then, as
+the likelihood of a wrong model does not want the user's classes. Two other things do: whether neighbours have the same
+label, which asks for no shape of the classes, and what starts and shapes of many kinds agree on, those most of all that
+explain the links. Both count as much as a number of links would, so that in the end it is the links who decide. To try
+another rule, write a function like `by_links_structure_and_agreement`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.links import Links
+
+LEAST = 0.05
+"""No broken link counts for less than this probability: some are wrong, and no model is right."""
+TEMPERATURE, DOUBT = 2.0, 0.4
+"""Nats of the probability of the links by which a candidate may be behind and still have a say, and how many more for
+each link that no candidate keeps: such links may be wrong, or the classes overlap, and then they tell less."""
+STRUCTURE = 50.0
+"""Nats of the probability of the links that one unit of modularity is worth."""
+AGREEMENT, MOST_AGREEMENT = 1.0, 50.0
+"""Nats that one unit of agreement is worth for each link, as links sort out who has a say, and in all."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks for a candidate.
+
+    Attributes
+    ----------
+    broken : float
+        Number of links that its labels break, each counted as far as it is sure.
+    log_probability : float
+        Log-probability of the links, and no more than what right labels may well have, by a standard deviation: where
+        links may be wrong, labels that meet nearly all of them meet wrong ones too.
+    labels : ndarray of shape (n_samples,)
+        Labels from the points alone.
+    structure : float
+        How well the labels follow the gaps between the points.
+    n_links : float
+        Number of links, each counted as far as it is sure.
+    """
+
+    broken: float
+    log_probability: float
+    labels: Ints
+    structure: float = 0.0
+    n_links: float = 0.0
+
+
+Rule = Callable[[Sequence[Evidence], int], Floats]
+"""From the evidence of all candidates and the number of classes to a score for each; the highest is the best."""
+
+
+def weigh(probabilities: Floats, links: Links) -> Evidence:
+    """What links say about the probabilities of the labels, taken from the points alone.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        Probability of each class.
+    links : Links
+        Links between the rows.
+
+    Returns
+    -------
+    Evidence
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> evidence = weigh(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), Links(must=[(0, 1), (1, 2)], cannot=[(0, 2)]))
+    >>> evidence.broken, round(float(np.exp(evidence.log_probability)), 3)
+    (1.0, 0.09)
+    """
+    labels = probabilities.argmax(axis=1)
+    broken, total, n_links, most, variance = 0.0, 0.0, 0.0, 0.0, 0.0
+    for pairs, confidence, wanted in (
+        (links.must, links.must_confidence, True),
+        (links.cannot, links.cannot_confidence, False),
+    ):
+        a, b = pairs.T
+        sure = np.ones(len(pairs)) if confidence is None else confidence
+        together = np.einsum("ij,ij->i", probabilities[a], probabilities[b])
+        holds = together if wanted else 1 - together
+        n_links += float((2 * sure - 1).sum())
+        broken += float(((2 * sure - 1) * ((labels[a] == labels[b]) != wanted)).sum())
+        total += float(np.log(np.maximum(sure * holds + (1 - sure) * (1 - holds), LEAST)).sum())
+        most += float((xlogy(sure, sure) + xlogy(1 - sure, 1 - sure)).sum())
+        unsure = sure[sure < 1]
+        variance += float((unsure * (1 - unsure) * np.log(unsure / (1 - unsure)) ** 2).sum())
+    return Evidence(broken, min(total, most - np.sqrt(variance)), labels, n_links=n_links)
+
+
+def by_links_structure_and_agreement(candidates: Sequence[Evidence], n_classes: int) -> Floats:
+    """Log-probability of the links, plus structure and agreement in the same unit.
+
+    Those who explain the links most of all have the greatest say in what the candidates agree on.
+
+    Parameters
+    ----------
+    candidates : sequence of Evidence
+        What speaks for each.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_candidates,)
+        A score in nats; the highest is the best.
+
+    Examples
+    --------
+    Two candidates agree, the third one is alone.
+
+    >>> import numpy as np
+    >>> one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> all_three = [Evidence(0, -1.0, labels, n_links=10) for labels in (one, 1 - one, other)]
+    >>> by_links_structure_and_agreement(all_three, 2).round(2).tolist()
+    [4.0, 4.0, -1.0]
+    """
+    log_probability = np.array([candidate.log_probability for candidate in candidates])
+    structure = np.array([candidate.structure for candidate in candidates])
+    temperature = TEMPERATURE + DOUBT * min(candidate.broken for candidate in candidates)
+    say = np.exp((log_probability - log_probability.max()) / temperature)
+    likeness = agreement([candidate.labels for candidate in candidates], n_classes) @ say / say.sum()
+    weight = min(AGREEMENT * candidates[0].n_links, MOST_AGREEMENT)
+    return np.asarray(log_probability + STRUCTURE * structure + weight * likeness)
+
+
+def agreement(labelings: Sequence[Ints], n_classes: int) -> Floats:
+    """Adjusted Rand index of each two labelings.
+
+    Parameters
+    ----------
+    labelings : sequence of ndarray of shape (n_samples,)
+        Labels from 0.
+    n_classes : int
+        More than the largest label.
+
+    Returns
+    -------
+    ndarray of shape (n_labelings, n_labelings)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> agreement([np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.array([0, 1, 0, 1])], 2).round(2).tolist()
+    [[1.0, 1.0, -0.5], [1.0, 1.0, -0.5], [-0.5, -0.5, 1.0]]
+    """
+    n = len(labelings[0])
+    groups = np.concatenate([labels == np.arange(n_classes)[:, None] for labels in labelings]).astype(np.float32)
+    shape = (len(labelings), n_classes)
+    together = (groups @ groups.T).astype(np.float64).reshape(*shape, *shape)
+    pairs = (together * (together - 1) / 2).sum(axis=(1, 3))
+    sizes = groups.sum(axis=1, dtype=np.float64).reshape(shape)
+    own = (sizes * (sizes - 1) / 2).sum(axis=1)
+    by_chance = own[:, None] * own / max(n * (n - 1) / 2, 1)
+    most = (own[:, None] + own) / 2
+    same = most - by_chance < 1e-9  # both are one group, or all single rows
+    return np.where(same, 1.0, (pairs - by_chance) / np.where(same, 1.0, most - by_chance))

@@ -1,0 +1,91 @@
+"""How well labels follow the gaps between the points, whatever the shape of the classes.
+
+Neighbours are joined by edges, and labels are good if few edges lead from one class to another. The measure is the
+modularity: the share of the edges inside classes, less the share that chance would put there.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.rivals.e2cp import neighbour_graph
+from linkmix.search.guesses import distinct
+
+NEIGHBOURS = 10
+"""Neighbours of each point."""
+EVEN, AT_LEAST = 0.25, 1.2
+"""Points are also compared by the columns as they are if so large a share of these, and so many, seem to vary alike."""
+
+
+def graphs(views: Sequence[Floats], X: Floats) -> list[Any]:
+    """Neighbours by columns scaled in some ways, and also by the columns as they are.
+
+    The last only where no few columns outweigh all others, and none that is the same as one before.
+
+    Parameters
+    ----------
+    views : sequence of ndarray of shape (n_samples, n_features)
+        Points without gaps, columns scaled.
+    X : ndarray of shape (n_samples, n_features)
+        The same as they were; no column is constant.
+
+    Returns
+    -------
+    list of sparse arrays of shape (n_samples, n_samples)
+        Empty if there is but one point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Z = np.random.default_rng(0).normal(size=(30, 4))
+    >>> len(graphs([Z], Z * [1.0, 2.0, 1.0, 2.0])), len(graphs([Z], Z * [1.0, 1.0, 1.0, 1000.0]))
+    (2, 1)
+    """
+    if len(X) < 2:
+        return []
+    variance = (X.std(axis=0) / (X.std(axis=0).max() or 1.0)) ** 2
+    n_alike = variance.sum() ** 2 / max((variance**2).sum(), np.finfo(np.float64).tiny)
+    as_they_are = [X] if n_alike >= max(EVEN * len(variance), AT_LEAST) else []
+    n_neighbors = min(NEIGHBOURS, len(X) - 1)
+    return [neighbour_graph(view, n_neighbors) for view in distinct([*views, *as_they_are])]
+
+
+def modularity(graph: Any, labels: Ints, n_classes: int) -> float:
+    """Share of the weight of edges inside classes, less the share expected by chance.
+
+    Parameters
+    ----------
+    graph : sparse array of shape (n_samples, n_samples)
+        Weights of the edges, symmetric.
+    labels : ndarray of shape (n_samples,)
+        Classes.
+    n_classes : int
+        More than the largest label.
+
+    Returns
+    -------
+    float
+        From -0.5 to 1.
+
+    Examples
+    --------
+    Two pairs of points, each with an edge inside.
+
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> pairs = csr_array(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
+    >>> modularity(pairs, np.array([0, 0, 1, 1]), 2), modularity(pairs, np.array([0, 1, 0, 1]), 2)
+    (0.5, -0.5)
+    """
+    member = np.eye(n_classes)[labels]  # (n, M)
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    total = float(degree.sum())
+    inside = float((member * (graph @ member)).sum()) / total
+    return inside - float(((degree @ member / total) ** 2).sum())
+
+
+def structure(of: Sequence[Any], labels: Ints, n_classes: int) -> float:
+    """Mean modularity over several graphs; 0 if there are none."""
+    return float(np.mean([modularity(graph, labels, n_classes) for graph in of])) if of else 0.0

@@ -1,0 +1,6 @@
+"""Methods side by side: metrics, the registry of methods, comparisons, the demo and the paper's experiments."""
+
+from linkmix.study.comparison import compare
+from linkmix.study.metrics import links_satisfied, purity
+
+__all__ = ["compare", "links_satisfied", "purity"]

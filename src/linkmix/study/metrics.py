@@ -1,0 +1,73 @@
+"""How good a clustering is: against the truth, and against the links."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkmix.links import Links
+from linkmix.links.checks import as_links
+
+
+def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
+    """Share of points whose true label is the most frequent one in their found class.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels.
+    labels : array-like of shape (n_samples,)
+        Found labels.
+
+    Returns
+    -------
+    float
+        From the share of the largest true class to 1. It can not fall below that share, so compare with it.
+
+    Examples
+    --------
+    >>> purity(["a", "a", "b", "b"], [0, 0, 0, 1])
+    0.75
+    """
+    truth, found = np.asarray(y_true), np.asarray(labels)
+    if truth.ndim != 1 or truth.shape != found.shape:
+        raise ValueError(
+            f"y_true has shape {truth.shape} and labels {found.shape}: pass two lists of one label per point"
+        )
+    if truth.size == 0:
+        raise ValueError("y_true is empty: purity needs at least one point")
+    _, truth = np.unique(truth, return_inverse=True)
+    _, found = np.unique(found, return_inverse=True)
+    table = np.zeros((found.max() + 1, truth.max() + 1), dtype=np.int64)
+    np.add.at(table, (found, truth), 1)
+    return float(table.max(axis=1).sum() / truth.size)
+
+
+def links_satisfied(labels: ArrayLike, links: Links) -> float:
+    """Share of the links that a labelling meets; 1.0 when there are none.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Found labels.
+    links : Links
+        Links between those points.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from linkmix import Links
+    >>> links_satisfied([0, 0, 1, 1], Links(must=[(0, 1), (1, 2)], cannot=[(0, 3)]))
+    0.6666666666666666
+    """
+    found = np.asarray(labels)
+    if found.ndim != 1:
+        raise ValueError(f"labels has shape {found.shape}: pass a list of one label per point")
+    links = as_links(links)
+    links.check_rows(len(found))
+    together = found[links.must[:, 0]] == found[links.must[:, 1]]
+    apart = found[links.cannot[:, 0]] != found[links.cannot[:, 1]]
+    met = np.concatenate([together, apart])
+    return float(met.mean()) if met.size else 1.0

@@ -1,0 +1,324 @@
+"""What the paper claims, and whether our runs bear it out."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from linkmix.study.paper import synthetic
+from linkmix.study.paper.figures import STYLES, score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Cells = Any
+"""A table with a row for each data set and number of links; the types of pandas do not know what a row holds."""
+Verdict = Literal["holds", "holds in part", "does not hold", "can not be tested"]
+PURITY_SETS = ("haberman", "thyroid", "mnist-123", "mnist-4567")
+MARGIN = 0.005
+"""Differences of mean purity below this count as none."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What our runs say about a claim.
+
+    Attributes
+    ----------
+    verdict : str
+        "holds", "holds in part", "does not hold" or "can not be tested".
+    figure : str
+        The figures that it rests on.
+    """
+
+    verdict: Verdict
+    figure: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper.
+
+    Attributes
+    ----------
+    text : str
+        The claim in our words.
+    experiments : tuple of str
+        The experiments that can tell; all of them have to be in the table. None if no run can tell.
+    examine : callable
+        From the table of runs to a `Finding`.
+    """
+
+    text: str
+    experiments: tuple[str, ...]
+    examine: "Callable[[pd.DataFrame], Finding]"
+
+
+def examine(table: "pd.DataFrame") -> list[tuple[Claim, Finding]]:
+    """Look at each claim that the runs in a table can tell something about.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Runs, as of `linkmix.study.paper.protocol.run`.
+
+    Returns
+    -------
+    list of (Claim, Finding)
+    """
+    there = set(table["experiment"])
+    return [(claim, claim.examine(table)) for claim in CLAIMS if there.issuperset(claim.experiments)]
+
+
+def differences(
+    table: "pd.DataFrame", one: str, other: str, *, kind: str = "both", experiments: Iterable[str] = PURITY_SETS
+) -> Cells:
+    """Mean difference of two methods over trials, with its standard error, for all data and numbers of links.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Runs.
+    one, other : str
+        Names of the methods. A method that uses no links is compared at every number of links.
+    kind : str
+        Which links.
+    experiments : iterable of str
+        Names of the experiments to look at.
+
+    Returns
+    -------
+    DataFrame
+        Index ``data`` and ``n_links``; columns ``mean``, ``error``, ``one`` and ``other``, the mean of each method.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> runs = pd.DataFrame({"method": ["a", "a", "b", "b"], "n_links": [4, 4, 0, 0], "seed": [0, 1, 0, 1]})
+    >>> runs = runs.assign(experiment="e", data="iris", kind="both", purity=[0.8, 0.9, 0.6, 0.7], purity_predict=None)
+    >>> differences(runs, "a", "b", experiments=["e"]).round(3).values.tolist()
+    [[0.2, 0.0, 0.85, 0.65]]
+    """
+    chosen: Any = table[table["experiment"].isin(list(experiments))]
+    chosen = chosen.assign(score=score(chosen))
+    with_links = chosen[(chosen["kind"] == kind) & (chosen["n_links"] > 0)]
+    left = with_links[with_links["method"] == one].set_index(["data", "n_links", "seed"])["score"]
+    right = with_links[with_links["method"] == other].set_index(["data", "n_links", "seed"])["score"]
+    if right.empty:
+        blind = chosen[(chosen["method"] == other) & (chosen["n_links"] == 0)].drop_duplicates(["data", "seed"])
+        baseline = blind.set_index(["data", "seed"])["score"]
+        keys = left.index.droplevel("n_links")
+        right = left.copy()
+        right[:] = baseline.reindex(keys).to_numpy()
+    both = left.to_frame("one").join(right.to_frame("other"), how="inner").dropna()
+    both["mean"] = both["one"] - both["other"]
+    groups = both.groupby(level=["data", "n_links"], sort=False)
+    result = groups[["mean", "one", "other"]].mean()
+    result["error"] = groups["mean"].std(ddof=1).fillna(0.0) / np.sqrt(groups.size())
+    return result[["mean", "error", "one", "other"]]
+
+
+def _verdict(good: int, cells: int) -> Verdict:
+    if good == cells:
+        return "holds"
+    return "does not hold" if good <= cells / 2 else "holds in part"
+
+
+def _ahead(cells: Cells, significant: bool) -> Any:
+    """Where the first method is ahead by more than two standard errors, or at least not behind by as much."""
+    if significant:
+        return (cells["mean"] > 2 * cells["error"]) & (cells["mean"] > MARGIN)
+    return (cells["mean"] >= -2 * cells["error"]) | (cells["mean"] >= -MARGIN)
+
+
+def _count(cells: Cells, significant: bool = False) -> Finding:
+    """Number of cells in which the first method is ahead, for all data together and for each."""
+    good = _ahead(cells, significant)
+    word = "ahead" if significant else "at least as good"
+    parts = [
+        f"{name} {int(good[name].sum())} of {len(good[name])}, mean difference {cells.loc[name, 'mean'].mean():+.3f}"
+        for name in cells.index.unique("data")
+    ]
+    return Finding(
+        _verdict(int(good.sum()), len(good)), f"{word} in {int(good.sum())} of {len(good)} cells ({'; '.join(parts)})"
+    )
+
+
+def _toy_panels(table: "pd.DataFrame") -> Finding:
+    X, y = synthetic.toy()
+    errors = {name: synthetic.count_errors(y, model.predict(X)) for name, model in synthetic.toy_fits(X).items()}
+    others = errors["none"] >= len(y) / 4
+    turned = sum(errors[kind] <= 2 for kind in ("both", "must", "cannot"))
+    return Finding(
+        _verdict(turned + others, 4),
+        f"points on the wrong side, of {len(y)}: {errors['none']} without links, {errors['both']} with 2 + 2, "
+        f"{errors['must']} with 2 must-links, {errors['cannot']} with 2 cannot-links, from one start",
+    )
+
+
+def _toy_draws(table: "pd.DataFrame") -> Finding:
+    rows: Any = table[(table["experiment"] == "toy") & (table["n_links"] > 0)]
+    rows = rows.assign(turned=score(rows) >= 0.95)
+    shares = rows.groupby(["data", "method", "kind"])["turned"].mean()
+    names = {"paper": "k-means++ start", "paper-toy": "start of the figure"}
+    kinds = {"even": "2 + 2 links", "must": "2 must-links", "cannot": "2 cannot-links"}
+    text = ", ".join(
+        f"{data}, {names[method]}, {kinds[kind]}: {share:.0%}" for (data, method, kind), share in shares.items()
+    )
+    robust = shares.xs("paper", level="method").min() >= 0.9
+    return Finding("holds" if robust else "does not hold", f"share of the trials that end at the wanted split: {text}")
+
+
+def _moons(table: "pd.DataFrame") -> Finding:
+    X, y = synthetic.two_moons()
+    errors = {name: synthetic.count_errors(y, model.predict(X)) for name, model in synthetic.two_moons_fits(X).items()}
+    rows: Any = table[table["experiment"] == "two-moons"]
+    means = rows.assign(score=score(rows)).groupby(["method", "n_links"])["score"].mean()
+    names = {"gmm": "GMM", "paper": "K = 1", "paper-2": "K = 2"}
+    draws = ", ".join(f"{names[method]} with {n} links {mean:.3f}" for (method, n), mean in means.items())
+    return Finding(
+        "holds" if errors["two"] < errors["one"] <= errors["none"] else "does not hold",
+        f"wrong points in the figure, of {len(y)}: GMM {errors['none']}, K = 1 {errors['one']}, K = 2 {errors['two']}; "
+        f"mean purity over random starts and links: {draws}",
+    )
+
+
+def _gmm_ec(table: "pd.DataFrame") -> Finding:
+    return _count(differences(table, "paper", "gmm-ec"), significant=True)
+
+
+def _gmm_ec_must(table: "pd.DataFrame") -> Finding:
+    return _count(differences(table, "paper", "gmm-ec", kind="must"))
+
+
+def _must(table: "pd.DataFrame") -> Finding:
+    return _count(differences(table, "paper", "gmm", kind="must"))
+
+
+def _cannot(table: "pd.DataFrame") -> Finding:
+    return _count(differences(table, "paper", "gmm", kind="cannot"))
+
+
+def _em_pc(table: "pd.DataFrame") -> Finding:
+    return _count(differences(table, "paper", "em-pc", kind="cannot"))
+
+
+def _em_pc_decay(table: "pd.DataFrame") -> Finding:
+    cells = differences(table, "em-pc", "gmm", kind="cannot")
+    gains = [float(cells.loc[name, "mean"].iloc[-1]) for name in PURITY_SETS]
+    text = ", ".join(f"{name} {gain:+.3f}" for name, gain in zip(PURITY_SETS, gains, strict=True))
+    falls = min(gains[:2]) > gains[2] > gains[3]
+    return Finding(
+        "holds" if falls else "does not hold",
+        f"gain of EM-PC over GMM with the most cannot-links (2, 2, 3 and 4 classes): {text}",
+    )
+
+
+def _variance(table: "pd.DataFrame") -> Finding:
+    chosen: Any = table[table["experiment"].isin(PURITY_SETS) & (table["n_links"] > 0) & (table["kind"] == "both")]
+    spread = chosen.assign(score=score(chosen)).groupby(["data", "n_links", "method"])["score"].std().unstack()
+    lowest = spread["paper"] <= spread.min(axis=1) + 1e-12
+    beside = spread["paper"] <= spread["gmm-ec"]
+    return Finding(
+        _verdict(int(lowest.sum()), len(lowest)),
+        f"GM-PR has the smallest standard deviation of all in {int(lowest.sum())} of {len(lowest)} cells, a smaller "
+        f"one than GMM-EC in {int(beside.sum())}",
+    )
+
+
+def _coil(table: "pd.DataFrame") -> Finding:
+    import pandas as pd
+
+    both = [differences(table, "paper-3", rival, experiments=["coil20"]) for rival in ("sskk", "csc")]
+    findings = [_count(cells).figure for cells in both]
+    good = _ahead(pd.concat(both), significant=False)
+    return Finding(_verdict(int(good.sum()), len(good)), f"against SSKK {findings[0]}; against CSC {findings[1]}")
+
+
+def _more_clusters(name: str, significant: bool, above: int) -> "Callable[[pd.DataFrame], Finding]":
+    def look(table: "pd.DataFrame") -> Finding:
+        import pandas as pd
+
+        parts = []
+        for method in ("paper-2", "paper-3", "paper-4"):
+            cells = differences(table, method, "paper", experiments=["clusters-per-class"]).loc[[name]]
+            parts.append(cells[cells.index.get_level_values("n_links") > above].assign(method=method))
+        cells = pd.concat(parts)
+        good = _ahead(cells, significant)
+        text = ", ".join(
+            f"K = {method[-1]} with {n} links {mean:+.3f}"
+            for (_, n), method, mean in zip(cells.index, cells["method"], cells["mean"], strict=True)
+        )
+        return Finding(_verdict(int(good.sum()), len(good)), f"difference to K = 1: {text}")
+
+    return look
+
+
+def _against(rivals: Sequence[str]) -> "Callable[[pd.DataFrame], Finding]":
+    def look(table: "pd.DataFrame") -> Finding:
+        findings, good, n = [], 0, 0
+        for rival in rivals:
+            ahead = _ahead(differences(table, "paper", rival), significant=False)
+            good, n = good + int(ahead.sum()), n + len(ahead)
+            findings.append(f"{STYLES[rival].name} {int(ahead.sum())} of {len(ahead)}")
+        return Finding(_verdict(good, n), f"cells in which GM-PR is at least as good as {', '.join(findings)}")
+
+    return look
+
+
+def _no_numbers(table: "pd.DataFrame") -> Finding:
+    return Finding("can not be tested", "the text prints no purity and no number of links, only curves")
+
+
+def _cross_validation(table: "pd.DataFrame") -> Finding:
+    return Finding("can not be tested", "the text does not say what was held out, nor by what the fits were scored")
+
+
+CLAIMS = (
+    Claim(
+        "Toy: without links the mixture takes the other split; 2 + 2 links, 2 must-links or 2 cannot-links turn it.",
+        ("toy",),
+        _toy_panels,
+    ),
+    Claim("Toy: so few links are enough whatever the start and the links.", ("toy",), _toy_draws),
+    Claim("GM-PR is clearly ahead of GMM-EC with any number of links on all data.", PURITY_SETS, _gmm_ec),
+    Claim(
+        "GM-PR is at least as good as each rival everywhere.",
+        PURITY_SETS,
+        _against(("gmm", "spectral", "sskk", "csc", "gmm-ec")),
+    ),
+    Claim("GM-PR does well with must-links alone: no worse than without links.", PURITY_SETS, _must),
+    Claim("GM-PR is at least as good as GMM-EC with must-links alone.", PURITY_SETS, _gmm_ec_must),
+    Claim(
+        "Cannot-links alone serve GM-PR with two classes and with more: no worse than without links.",
+        PURITY_SETS,
+        _cannot,
+    ),
+    Claim("GM-PR is at least as good as EM-PC with cannot-links alone.", PURITY_SETS, _em_pc),
+    Claim("EM-PC gains less the more classes there are.", PURITY_SETS, _em_pc_decay),
+    Claim("GM-PR varies less over trials than the others.", PURITY_SETS, _variance),
+    Claim(
+        "Two moons: two clusters per class make fewer errors than one, and one no more than GMM.",
+        ("two-moons",),
+        _moons,
+    ),
+    Claim(
+        "COIL-20: GM-PR with K = 3 beats SSKK and CSC with up to 1000 links, in 10, 15 and 20 dimensions.",
+        ("coil20",),
+        _coil,
+    ),
+    Claim(
+        "Digits 1, 2, 3: K = 2, 3 and 4 beat K = 1 above 64 links.",
+        ("clusters-per-class",),
+        _more_clusters("mnist-123", True, 64),
+    ),
+    Claim(
+        "Digits 4, 5, 6, 7: more clusters per class do not hurt.",
+        ("clusters-per-class",),
+        _more_clusters("mnist-4567", False, 0),
+    ),
+    Claim("How many links fewer than the state of the art GM-PR needs.", (), _no_numbers),
+    Claim("COIL-20: cross-validation chooses K = 3.", (), _cross_validation),
+)
+"""The claims of the paper, in its order."""

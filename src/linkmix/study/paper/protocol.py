@@ -1,0 +1,309 @@
+"""What the experiments run: data, links, methods and seeds, and the table that comes of it."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from linkmix.basics.arrays import Array, Floats
+from linkmix.densities import Gaussian
+from linkmix.engine import class_log_joint, starts
+from linkmix.rivals import GMPR
+from linkmix.study.comparison import KIND, Run, run_all
+from linkmix.study.metrics import purity
+from linkmix.study.paper import data as room
+from linkmix.study.paper import synthetic
+from linkmix.study.registry import METHODS, Method
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+JOURNAL, TABLE = "runs.jsonl", "runs.parquet"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All combinations of some data, methods and numbers of links.
+
+    Attributes
+    ----------
+    data, methods : tuple of str
+        Names of data sets and of methods.
+    n_links : tuple of int
+        Numbers of links; methods that use no links are run once, with none.
+    kind : {"both", "must", "cannot", "even"}
+        Which links.
+    """
+
+    data: tuple[str, ...]
+    methods: tuple[str, ...]
+    n_links: tuple[int, ...]
+    kind: KIND = "both"
+
+    def runs(self, seed: int) -> Iterator[Run]:
+        """Give the runs of one trial."""
+        for name in self.data:
+            for method in self.methods:
+                of_use = METHODS_AND_VARIANTS[method]
+                blind = not (of_use.uses_must or of_use.uses_cannot)
+                for n in (0,) if blind else self.n_links:
+                    yield Run(name, method, "both" if blind else self.kind, n, seed)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of the paper, or one of ours.
+
+    Attributes
+    ----------
+    name : str
+        What the command line knows it by.
+    title : str
+        What it shows.
+    grids : tuple of Grid
+        What is run in each trial.
+    trials : int
+        Number of trials if none is asked for.
+    """
+
+    name: str
+    title: str
+    grids: tuple[Grid, ...]
+    trials: int = 100
+
+    def runs(self, trials: int) -> Iterator[Run]:
+        """Give all runs, trial by trial: each trial takes as long as the others, so the time left can be told."""
+        for seed in range(trials):
+            yield from dict.fromkeys(run for grid in self.grids for run in grid.runs(seed))  # grids may overlap
+
+    @property
+    def data(self) -> list[str]:
+        """Names of the data sets."""
+        return list(dict.fromkeys(name for grid in self.grids for name in grid.data))
+
+
+def _paper(name: str, what: str, **settings: Any) -> Method:
+    return Method(name, partial(GMPR, **settings), True, True, False, what)
+
+
+METHODS_AND_VARIANTS: dict[str, Method] = METHODS | {
+    method.name: method
+    for method in (
+        *(_paper(f"paper-{k}", f"GM-PR with {k} clusters per class", clusters_per_class=k) for k in (2, 3, 4)),
+        _paper(
+            "paper-toy",
+            "GM-PR from the start that the toy figure shows",
+            init=synthetic.start_at(synthetic.toy()[0], synthetic.TOY_START),
+        ),
+    )
+}
+"""The methods of the registry and the settings that some experiments need."""
+
+MIXTURES = ("gmm", "paper", "gmm-ec")
+ALL_OF_THE_PAPER = (*MIXTURES, "spectral", "sskk", "csc")
+UCI_LINKS = (4, 8, 16, 32, 64, 128, 256)
+DIGIT_LINKS = (16, 64, 128, 256)
+DIGITS = ("mnist-123", "mnist-4567")
+FEWEST_LINKS = (10, 25, 50, 100, 200)
+FEWEST_DATA = (
+    *("thyroid", "haberman", "iris", "wine", "breast-cancer"),
+    *(f"{name}@1000" for name in ("mnist-123", "mnist-4567", "segment", "pendigits", "digits", "coil20-20")),
+)
+"""At most 1000 rows of each, because some rivals take time with the cube of their number."""
+
+
+def _purity_against_links(name: str, title: str, n_links: tuple[int, ...]) -> Experiment:
+    return Experiment(
+        name,
+        title,
+        (
+            Grid((name,), ALL_OF_THE_PAPER, n_links),
+            Grid((name,), MIXTURES, n_links, "must"),
+            Grid((name,), (*MIXTURES, "em-pc"), n_links, "cannot"),
+        ),
+    )
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment(
+            "toy",
+            "Two clusters that could be split in two ways; two links of either kind choose the way",
+            (
+                Grid(("toy", "toy-large"), ("gmm", "paper"), (4,), "even"),
+                *(Grid(("toy",), ("paper", "paper-toy"), (2,), kind) for kind in ("must", "cannot")),
+                Grid(("toy",), ("paper-toy",), (4,), "even"),
+            ),
+        ),
+        Experiment(
+            "two-moons",
+            "Two moons: two clusters per class trace what one cannot",
+            (Grid(("two-moons",), ("gmm", "paper", "paper-2"), (4, 16, 64), "even"),),
+        ),
+        _purity_against_links("haberman", "Survival after surgery: purity against links", UCI_LINKS),
+        _purity_against_links("thyroid", "Thyroid gland: purity against links", UCI_LINKS),
+        _purity_against_links("mnist-123", "Digits 1, 2, 3: purity against links", DIGIT_LINKS),
+        _purity_against_links("mnist-4567", "Digits 4, 5, 6, 7: purity against links", DIGIT_LINKS),
+        Experiment(
+            "coil20",
+            "Twenty objects, three clusters per class, in 10, 15 and 20 dimensions",
+            (Grid(("coil20-10", "coil20-15", "coil20-20"), ("paper-3", "sskk", "csc"), (100, 300, 1000)),),
+        ),
+        Experiment(
+            "clusters-per-class",
+            "One to four clusters per class on digits",
+            (Grid(DIGITS, ("paper", "paper-2", "paper-3", "paper-4"), DIGIT_LINKS),),
+        ),
+        Experiment(
+            "fewest-links",
+            "Beyond the paper: every method on all data, with few links",
+            (Grid(FEWEST_DATA, tuple(name for name in METHODS if name != "auto-5"), FEWEST_LINKS),),
+            trials=10,
+        ),
+    )
+}
+PAPER = tuple(name for name in EXPERIMENTS if name != "fewest-links")
+"""The experiments of the paper."""
+
+
+def run(
+    names: Sequence[str],
+    folder: Path,
+    *,
+    trials: int | None = None,
+    n_jobs: int = 1,
+    progress: bool = True,
+) -> "pd.DataFrame":
+    """Run experiments, or the part of them that is not yet in the folder.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names from `EXPERIMENTS`.
+    folder : Path
+        Where the journal of runs is kept and the table written; it is made if it is not there. A run that was stopped,
+        in whatever way, goes on from the journal.
+    trials : int, optional
+        Number of trials; by default that of each experiment.
+    n_jobs : int, default=1
+        Number of processes.
+    progress : bool, default=True
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each run, as of `linkmix.compare`, with the name of the experiment in a first column. Runs that two
+        experiments share are made once and have a row in each.
+    """
+    import pandas as pd
+
+    chosen = [experiment_named(name) for name in names]
+    runs = {experiment.name: list(experiment.runs(trials or experiment.trials)) for experiment in chosen}
+    # Trials of all experiments side by side, so that the time left can be told from the trials that are done.
+    in_order = sorted((run for some in runs.values() for run in some), key=lambda run: run.seed)
+    sets = {name: load(name) for experiment in chosen for name in experiment.data}
+    folder.mkdir(parents=True, exist_ok=True)
+    table = run_all(
+        in_order, sets, METHODS_AND_VARIANTS, n_jobs=n_jobs, journal=folder / JOURNAL, progress=progress
+    ).set_index(list(Run._fields))
+    parts = [
+        table.loc[pd.MultiIndex.from_tuples(some, names=Run._fields)].reset_index().assign(experiment=name)
+        for name, some in runs.items()
+    ]
+    whole = pd.concat(parts, ignore_index=True)
+    whole = whole[["experiment", *whole.columns.drop("experiment")]]
+    aside = folder / f".{TABLE}.{os.getpid()}"
+    try:
+        whole.to_parquet(aside, index=False)
+        aside.replace(folder / TABLE)
+    finally:
+        aside.unlink(missing_ok=True)
+    return whole
+
+
+def experiment_named(name: str) -> Experiment:
+    """Experiment of a name, or an error that lists all names.
+
+    Examples
+    --------
+    >>> experiment_named("thyroid").data
+    ['thyroid']
+    """
+    if name not in EXPERIMENTS:
+        raise ValueError(f"experiment {name!r} is not known: choose from {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]
+
+
+@cache
+def load(name: str) -> tuple[Floats, Array]:
+    """Points and true classes of a data set, fetched if need be.
+
+    Parameters
+    ----------
+    name : str
+        Name of a data set. With ``@`` and a number at its end, a random sample of so many rows, always the same.
+
+    Returns
+    -------
+    X, y
+
+    Examples
+    --------
+    >>> X, y = load("iris@60")
+    >>> X.shape
+    (60, 4)
+    """
+    plain, _, at_most = name.partition("@")
+    found = room.load(plain, download=True)
+    if not at_most:
+        return found.X, found.y
+    rows = np.sort(np.random.default_rng(0).permutation(len(found.X))[: int(at_most)])
+    return found.X[rows], found.y[rows]
+
+
+def floor(y: Array) -> float:
+    """Share of the largest class, below which purity can not fall.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> floor(np.array([0, 0, 0, 1]))
+    0.75
+    """
+    return float(np.bincount(y).max() / len(y))
+
+
+def ceiling(X: Floats, y: Array) -> float:
+    """Purity that a supervised mixture reaches on rows that it has not seen: one shrunk Gaussian for each class.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Points.
+    y : ndarray of shape (n_samples,)
+        True classes.
+
+    Returns
+    -------
+    float
+        Purity over five folds.
+
+    Examples
+    --------
+    >>> round(ceiling(*load("iris")), 2)
+    0.97
+    """
+    predicted = np.empty_like(y)
+    shape = starts.Shape(len(np.unique(y)))
+    density = Gaussian(reg_covar=1e-4, shrinkage=X.shape[1] + 2.0)
+    for seen, unseen in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
+        moments = starts.from_classes(density, X[seen], y[seen], shape, np.random.RandomState(0))
+        predicted[unseen] = class_log_joint(density, moments, X[unseen]).argmax(axis=1)
+    return purity(y, predicted)

@@ -1,0 +1,510 @@
+"""The commands that work on files: what they write, and what they say about files that are wrong."""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import load_iris
+
+from bad_files import BAD
+from linkmix import AutoLinkMixture, LinkMixture, Links, purity
+from linkmix.app.cli import main
+from linkmix.study.registry import METHODS
+from linkmix.tables import read_points, write_links
+
+IRIS, SPECIES = load_iris(return_X_y=True)
+IDS = [f"{i:03}" for i in range(len(IRIS))]
+COLUMNS = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+LINKS = Links.from_labels(SPECIES, 20, random_state=0)
+QUICK = ["--classes", 3, "--method", "linkmix"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with iris as a table and links between its rows."""
+    frame = pd.DataFrame(IRIS, columns=COLUMNS)
+    frame.insert(0, "id", IDS)
+    frame["species"] = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
+    frame.to_csv(tmp_path / "points.csv", index=False)
+    frame.to_parquet(tmp_path / "points.parquet", index=False)
+    write_links(tmp_path / "links.csv", LINKS, IDS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def listing(path):
+    return sorted(file.name for file in path.iterdir())
+
+
+@pytest.mark.parametrize("points", ["points.csv", "points.parquet"])
+def test_fit_writes_labels_model_and_report(points, folder):
+    result = run("fit", points, "--links", "links.csv", "--classes", 3, "--out", "new/out")
+    assert result.exit_code == 0, result.output
+    assert listing(folder / "new" / "out") == ["labels.csv", "model.linkmix", "report.html"]
+    assert "150 points, 4 columns, 3 classes; 4 must-links and 16 cannot-links, 100 % satisfied." in result.output
+    labels = pd.read_csv("new/out/labels.csv", dtype={"id": str})
+    assert list(labels) == ["id", "label", "confidence", "probability_0", "probability_1", "probability_2"]
+    assert labels["id"].tolist() == IDS
+    assert purity(SPECIES, labels["label"]) > 0.9
+    model = AutoLinkMixture.load("new/out/model.linkmix")
+    expected = AutoLinkMixture(3, random_state=0).fit(IRIS, links=LINKS)
+    np.testing.assert_array_equal(labels["label"], expected.labels_)
+    np.testing.assert_allclose(labels.filter(like="probability"), expected.predict_proba(IRIS), atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(IRIS), expected.predict_proba(IRIS), atol=1e-12)
+
+
+def test_fit_without_links_and_without_ids(folder):
+    (folder / "plain.csv").write_text("".join(f"{a},{b}\n" for a, b in [("x", "y"), *IRIS[:, 2:].tolist()]))
+    result = run("fit", "plain.csv", "--classes", 2, "--out", "out")
+    assert result.exit_code == 0, result.output
+    assert pd.read_csv("out/labels.csv")["id"].tolist() == list(range(150))
+    assert "No links were given" in (folder / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_writes_what_it_can(method, folder):
+    spec = METHODS[method]
+    links = Links(LINKS.must if spec.uses_must else (), LINKS.cannot if spec.uses_cannot else ())
+    given = []
+    if not links.empty:
+        write_links("some.csv", links, IDS)
+        given = ["--links", "some.csv"]
+    result = run("fit", "points.csv", *given, "--classes", 3, "--method", method, "--out", "out")
+    assert result.exit_code == 0, result.output
+    has_model = hasattr(spec.make(n_classes=2, random_state=0), "predict_proba")
+    assert (folder / "out" / "model.linkmix").exists() == has_model
+    labels = pd.read_csv("out/labels.csv")
+    assert len(labels.columns) == (6 if has_model else 2)
+    assert labels["label"].nunique() == 3
+    if has_model:
+        assert run("predict", "out/model.linkmix", "points.csv").exit_code == 0
+
+
+def test_settings_reach_the_mixture(folder):
+    options = ["--clusters-per-class", 2, "--covariance", "diag", "--coupling", "pairwise", "--scale", "--seed", 3]
+    result = run("fit", "points.csv", "--links", "links.csv", *QUICK, *options, "--columns", "petal_width,sepal_width")
+    assert result.exit_code == 0, result.output
+    model = LinkMixture.load("linkmix-out/model.linkmix")
+    assert (model.clusters_per_class, model.covariance_type, model.coupling) == (2, "diag", "pairwise")
+    X = np.ascontiguousarray(IRIS[:, [3, 1]])
+    X = (X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0)
+    expected = METHODS["linkmix"].make(
+        n_classes=3, clusters_per_class=2, covariance_type="diag", coupling="pairwise", random_state=3
+    )
+    np.testing.assert_allclose(model.predict_proba(X), expected.fit(X, links=LINKS).predict_proba(X), atol=1e-9)
+    run("predict", "linkmix-out/model.linkmix", "points.parquet", "--out", "p.csv")
+    np.testing.assert_allclose(pd.read_csv("p.csv").filter(like="prob"), model.predict_proba(X), atol=1e-6)
+
+
+def test_try_hard_is_a_committee_of_five_on_a_large_budget(folder):
+    pd.read_csv("points.csv", dtype={"id": str}).iloc[::5].to_csv("few.csv", index=False)
+    result = run("fit", "few.csv", "--classes", 2, "--try-hard")
+    assert result.exit_code == 0, result.output
+    model = AutoLinkMixture.load("linkmix-out/model.linkmix")
+    assert (model.budget, model.committee) == ("large", 5)
+
+
+def test_the_number_of_classes_is_chosen(folder):
+    few = Links.from_labels(SPECIES[::5], 4, kind="must", random_state=0)
+    write_links("links.csv", few, IDS[::5])
+    pd.read_csv("points.csv", dtype={"id": str}).iloc[::5].to_csv("points.csv", index=False)
+    result = run("choose", "points.csv", "--links", "links.csv")
+    assert result.exit_code == 0, result.output
+    chosen = re.search(r"--classes (\d+) ", result.output)[1]
+    assert re.search(rf"^{chosen} .*chosen$", result.output, re.MULTILINE)
+    result = run("fit", "points.csv", "--links", "links.csv")
+    assert result.exit_code == 0, result.output
+    assert f"{chosen} classes;" in result.output
+    assert "Number of classes" in (folder / "linkmix-out" / "report.html").read_text()
+
+
+def test_the_same_command_writes_the_same_files(folder):
+    for out in ("one", "two"):
+        assert run("fit", "points.csv", "--links", "links.csv", *QUICK, "--out", out).exit_code == 0
+    for name in ("labels.csv", "model.linkmix", "report.html"):
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+
+
+def test_predict_labels_new_rows_by_the_names_of_columns(folder):
+    assert run("fit", "points.csv", "--links", "links.csv", *QUICK).exit_code == 0
+    frame = pd.read_csv("points.csv", dtype={"id": str})
+    shuffled = frame[["petal_width", "species", "id", "petal_length", "sepal_width", "sepal_length"]].iloc[::-1]
+    shuffled.to_csv("new.tsv", sep="\t", index=False)
+    result = run("predict", "linkmix-out/model.linkmix", "new.tsv", "--out", "new.csv")
+    assert result.exit_code == 0, result.output
+    new = pd.read_csv("new.csv", dtype={"id": str}).set_index("id")
+    old = LinkMixture.load("linkmix-out/model.linkmix").predict(IRIS)
+    assert new.loc[IDS, "label"].tolist() == old.tolist()
+
+
+def test_check_links_finds_all_there_is(folder):
+    (folder / "odd.csv").write_text(
+        "a,b,kind\n000,001,must\n001,002,must\n000,002,cannot\n001,000,must\n999,003,must\n004,4,cannot\n005,005,must\n"
+    )
+    result = run("check-links", "points.csv", "odd.csv")
+    assert result.exit_code == 2
+    assert "7 links: 3 must-links and 1 cannot-links between 3 of 150 points can be used." in result.output
+    assert "line 6, a: '999' is not among the ids of the points (ids are such as '000')" in result.output
+    assert "line 7, b: '4' is not among the ids of the points (is it '004'?)" in result.output
+    assert "line 8: '005' is linked to itself" in result.output
+    assert "line 5: '001' and '000', as on line 2" in result.output
+    assert "'000' and '002' must link through '001' and cannot link: remove one of these 3 links" in result.output
+
+
+def test_check_links_says_what_follows(folder):
+    (folder / "good.csv").write_text(
+        "a,b,kind\n000,001,must\n001,002,must\n002,003,cannot\n003,004,cannot\n004,000,cannot\n"
+    )
+    result = run("check-links", "points.csv", "good.csv")
+    assert result.exit_code == 0, result.output
+    assert "follow 3 must-links and 7 cannot-links in all; must-links hold 1 groups" in result.output
+    assert "They can be met with 3 classes or more." in result.output
+
+
+def test_explain_names_columns_and_links(folder):
+    run("fit", "points.csv", "--links", "links.csv", *QUICK)
+    a, b = (IDS[row] for row in LINKS.cannot[0])
+    result = run("explain", "linkmix-out/model.linkmix", "points.csv", a, b, "--links", "links.csv")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"Of one class with probability 0\.\d+, from the points alone\.", result.output)
+    assert "petal_length" in result.output
+    assert f"Links force them apart:\n  {a} and {b} cannot link" in result.output
+    same = run("explain", "linkmix-out/model.linkmix", "points.csv", "000", "001")
+    assert "Of one class with probability 1.000" in same.output
+
+
+def test_choose_ends_with_a_command_that_runs(folder):
+    result = run("choose", "points.csv", "--links", "links.csv", "--classes", 3)
+    assert result.exit_code == 0, result.output
+    command = result.output.strip().splitlines()[-1].split()
+    assert command[:2] == ["linkmix", "fit"]
+    assert run(*command[1:]).exit_code == 0
+    assert result.output.count("chosen") == 1
+
+
+def test_compare_runs_methods_and_goes_on(folder):
+    options = ["--truth", "species", "--methods", "gmm,paper", "--n-links", "0,20", "--trials", 2, "--jobs", 1]
+    result = run("compare", "points.csv", *options)
+    assert result.exit_code == 0, result.output
+    assert listing(folder / "compare") == ["compare.csv", "compare.png", "runs.jsonl"]
+    table = pd.read_csv("compare/compare.csv")
+    assert len(table) == 8
+    assert table["error"].isna().all()
+    assert re.search(r"^paper +0\.\d{3} +0\.\d{3}$", result.output, re.MULTILINE)
+    journal = (folder / "compare" / "runs.jsonl").read_bytes()
+    assert run("compare", "points.csv", *options).exit_code == 0
+    assert (folder / "compare" / "runs.jsonl").read_bytes() == journal
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "check-links", "compare", "choose", "explain"])
+def test_help_has_two_examples_of_the_command(command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert result.output.count(f"\n    linkmix {command} ") >= 2
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("linkmix che", "check-links"),
+        ("linkmix fit points.csv --cov", "--covariance"),
+        ("linkmix fit points.csv --method gmm", "gmm-ec"),
+        ("linkmix fit points.csv --covariance d", "diag"),
+        ("linkmix fit points.csv --id spe", "species"),
+    ],
+)
+def test_the_shell_completes(line, expected, folder):
+    words = line.split()
+    variables = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_LINKMIX_COMPLETE": "bash_complete"}
+    script = "import sys; from linkmix.app.cli import main; main(prog_name='linkmix')"
+    result = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, **variables}, capture_output=True, text=True, check=False
+    )
+    assert expected in result.stdout, result.stderr
+
+
+def one_message(result):
+    """The message of a command that failed as it should, without the usage that click puts before some."""
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    assert result.output.count("Error: ") == 1, result.output
+    return result.output.partition("Error: ")[2]
+
+
+@pytest.mark.parametrize(("points", "links", "options", "message"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
+def test_bad_input_has_one_message(points, links, options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["points.csv"]
+    if points is None:
+        arguments, options = [options[0]], []
+        (tmp_path / "FOLDER").mkdir()
+        (tmp_path / "false.parquet").write_text("no")
+        pd.DataFrame({"x": [1.0]}).to_parquet("whole.parquet")
+        (tmp_path / "cut.parquet").write_bytes((tmp_path / "whole.parquet").read_bytes()[:-9])
+    else:
+        (tmp_path / "points.csv").write_bytes(points if isinstance(points, bytes) else points.encode())
+    if links is not None:
+        (tmp_path / "links.csv").write_bytes(links.encode())
+        arguments += ["--links", "links.csv"]
+    defaults = [] if "--method" in options else ["--method", "linkmix"]
+    defaults += [] if "--classes" in options else ["--classes", "3"]
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    said = one_message(run("fit", *arguments, *defaults, *options))
+    assert message in said
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_the_table_of_bad_input_is_long():
+    assert len(BAD) >= 40
+
+
+@pytest.mark.parametrize(
+    ("points", "note"),
+    [
+        ("id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n", "the same value in every row, which says nothing about classes: c"),
+        ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "left out, for they hold no value: gap"),
+        ("id,x,y\na,1,2\nb,,3\nc,5,\nd,6,1\n", "2 values are missing"),
+    ],
+)
+def test_odd_columns_are_noted(points, note, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "points.csv").write_text(points)
+    result = run("fit", "points.csv", "--classes", 2)
+    assert result.exit_code == 0, result.output
+    assert f"Note: {note}" in result.output
+    assert note in re.sub("</?bdi>", "", (tmp_path / "linkmix-out" / "report.html").read_text())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "model: is empty"),
+        (b"id,x\n1,2\n", "model: is no model file of linkmix"),
+        (b"\x93LINKMIX\x01\0\0\0", "model: is cut off"),
+    ],
+)
+def test_predict_refuses_what_is_no_model(content, message, folder):
+    (folder / "model").write_bytes(content)
+    assert message in one_message(run("predict", "model", "points.csv"))
+    assert message in one_message(run("explain", "model", "points.csv", "000", "001"))
+
+
+def test_predict_names_a_missing_column(folder):
+    run("fit", "points.csv", *QUICK)
+    pd.read_csv("points.csv").drop(columns="petal_width").to_csv("new.csv", index=False)
+    assert "new.csv: there is no column 'petal_width'" in one_message(
+        run("predict", "linkmix-out/model.linkmix", "new.csv")
+    )
+    assert not (folder / "predicted.csv").exists()
+
+
+def test_explain_names_an_unknown_id(folder):
+    run("fit", "points.csv", *QUICK)
+    said = one_message(run("explain", "linkmix-out/model.linkmix", "points.csv", "000", "zz"))
+    assert "points.csv: 'zz' is not among the ids in column 'id' (such as '000')" in said
+    assert "are one point" in one_message(run("explain", "linkmix-out/model.linkmix", "points.csv", "000", "000"))
+
+
+@pytest.mark.parametrize(
+    ("truth", "message"),
+    [("color", "there is no column 'color'"), ("id", "150 different values in 150 rows are no classes")],
+)
+def test_compare_wants_classes(truth, message, folder):
+    assert message in one_message(run("compare", "points.csv", "--truth", truth))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_an_unwritable_folder_is_found_before_the_work(folder):
+    (folder / "locked").mkdir(mode=0o500)
+    assert "locked" in one_message(run("fit", "points.csv", *QUICK, "--out", "locked"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="this system has no /sys, where nobody can make a folder")
+def test_a_folder_that_nobody_can_make_is_found_before_the_work(folder):
+    (folder / "points.csv").write_text("not a table at all")
+    assert "/sys/kernel/linkmix-out: " in one_message(
+        run("fit", "points.csv", *QUICK, "--out", "/sys/kernel/linkmix-out")
+    )
+
+
+def test_a_missing_package_is_named(folder):
+    script = "import sys; sys.modules['pyarrow'] = None\n" + SCRIPT
+    words = ["fit", "points.csv", "--classes", "3"]
+    result = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, "Error: this command needs pyarrow: pip install 'linkmix[app]'\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_person_at_a_terminal_sees_progress(folder):
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))  # rows and columns
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, "fit", "points.csv", "--classes", "2"], stdout=subprocess.PIPE, stderr=slave
+    )
+    os.close(slave)
+    said = b""
+    try:
+        while chunk := os.read(master, 4096):
+            said += chunk
+    except OSError:  # the end of a terminal
+        pass
+    output, _ = process.communicate()
+    os.close(master)
+    assert process.returncode == 0
+    for part in (b"Reading points.csv", b"Fitting 150 points", b"candidates: 100%", b"Writing to linkmix-out"):
+        assert part in said
+    assert b"candidates" not in output
+
+
+SCRIPT = "from linkmix.app.cli import main; main(prog_name='linkmix')"
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [0, 1000, 20_000])
+def test_a_full_disk_leaves_no_file(limit, folder):
+    """The system refuses to write more than so many bytes to a file, as it does when the disk is full."""
+
+    def shrink():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    (folder / "out").mkdir()
+    (folder / "out" / "labels.csv").write_text("of an earlier fit")
+    process = start("fit", "points.csv", *QUICK, "--out", "out", preexec_fn=shrink)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 2, said
+    assert "File too large" in said
+    assert "Traceback" not in said
+    assert listing(folder / "out") == ["labels.csv"]
+    assert (folder / "out" / "labels.csv").read_text() == "of an earlier fit"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_disk_without_room_is_named(folder, monkeypatch):
+    import linkmix.basics.files
+
+    def full(path):
+        raise OSError(28, "No space left on device", str(path))
+
+    run("fit", "points.csv", *QUICK)
+    monkeypatch.setattr(linkmix.basics.files.os, "fsync", lambda number: full("/dev/full"))
+    said = one_message(run("predict", "linkmix-out/model.linkmix", "points.csv"))
+    assert "No space left on device: the disk is full: make room" in said
+    assert "predicted.csv" not in listing(folder)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("seconds", [0.1, 1.5])
+def test_an_interrupt_leaves_no_file(seconds, number, folder):
+    big = np.random.default_rng(0).normal(size=(60_000, 12))
+    frame = pd.DataFrame(big, columns=[f"x{i}" for i in range(12)])
+    frame.to_parquet("big.parquet")
+    process = start("fit", "big.parquet", "--classes", "auto", "--out", "out")
+    while not (folder / "out").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(seconds)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert said.strip() == "Aborted!"
+    assert listing(folder / "out") == []
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: elements, attributes, text."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+EVIL = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='x",
+    "</title><b>",
+    "&lt;&amp;",
+    "\u202egnp",
+]
+
+
+def test_the_report_escapes_every_text_of_the_user(folder):
+    """Ids, columns, annotators and file names that try to be HTML stay text."""
+    rng = np.random.default_rng(0)
+    ids = [f"{EVIL[i % len(EVIL)]}{i}" for i in range(60)]
+    X = np.vstack([rng.normal(0, 1, (30, 3)), rng.normal(4, 1, (30, 3))])
+    frame = pd.DataFrame(X, columns=EVIL[:3])
+    frame.insert(0, EVIL[3], ids)
+    frame.to_csv("<i>points<script>.csv", index=False)
+    links = Links([(0, 1), (2, 3), (4, 40)], [(5, 33), (0, 31)], must_annotators=EVIL[:3], cannot_annotators=EVIL[4:6])
+    write_links("<u>links.csv", links, ids)
+    result = run("fit", "<i>points<script>.csv", "--links", "<u>links.csv", "--id", EVIL[3], "--classes", 2)
+    assert result.exit_code == 0, result.output
+    content = (folder / "linkmix-out" / "report.html").read_text(encoding="utf-8")
+    page = Page()
+    page.feed(content)
+    assert not {"script", "img", "i", "u", "b", "iframe", "object", "link"} & set(page.tags) - {"b", "i"}
+    assert page.tags.count("b") == 2  # the names of the two files, in the title line
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert not [value for name, value in page.attributes if name in ("src", "href")]
+    shown = "".join(page.text)
+    for text in EVIL[:5]:
+        assert text in shown
+    assert "\u202e" not in content  # can not turn the text around it
+    assert "default-src 'none'" in content
+    assert read_points("linkmix-out/labels.csv", id=EVIL[3]).ids.tolist() == ids
+
+
+def test_the_report_needs_nothing_from_outside(folder):
+    run("fit", "points.csv", "--links", "links.csv", *QUICK)
+    content = (folder / "linkmix-out" / "report.html").read_text()
+    assert "http://" not in content
+    assert "https://" not in content
+    assert "url(" not in content
+    assert "@import" not in content
+    for part in ("The classes", "What sets each class apart", "Links", "To review", "Convergence", "Confidence"):
+        assert part in content
+    assert "prefers-color-scheme: dark" in content
+
+
+def test_the_report_of_many_points_stays_small(folder):
+    X = np.random.default_rng(0).normal(size=(20_000, 3)) + 4 * np.arange(20_000)[:, None] % 2
+    pd.DataFrame(X, columns=list("xyz")).to_parquet("many.parquet")
+    result = run("fit", "many.parquet", "--classes", 2, "--method", "paper")
+    assert result.exit_code == 0, result.output
+    content = (folder / "linkmix-out" / "report.html").read_text()
+    assert len(content) < 400_000
+    assert "3,000 of the 20,000 points are drawn" in content

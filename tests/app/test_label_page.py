@@ -1,0 +1,381 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from browser import chromium
+from label_serving import Serving, free_port, write_points
+from linkmix.app.label.answers import fold
+from linkmix.tables import read_links, read_points
+
+EVIL = '<img src=x onerror="document.title=1/0"><script>document.title="run"</script>'
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def serving(tmp_path):
+    with Serving(write_points(tmp_path / "points.csv")) as serving:
+        yield serving
+
+
+@contextmanager
+def page_of(browser, url, *, name=None, **options):
+    """A page in a browser of its own, which fails the test if anything goes wrong on it."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    wrong = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if "Policy" in message.text else None)
+    page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(url) else None)
+    page.goto(url)
+    page.wait_for_selector("#plot[data-drawn]")
+    if name:
+        page.fill("#annotator", name)
+        page.locator("#annotator").blur()
+    try:
+        yield page
+    finally:
+        context.close()
+    assert not wrong
+
+
+def rows_of(page):
+    return page.get_attribute("#ask", "data-rows")
+
+
+def after(page, act):
+    """Do something and wait for the next question."""
+    before = rows_of(page)
+    act()
+    page.wait_for_selector(f'#ask:not([data-rows="{before}"])')
+    return before
+
+
+def said_in(serving):
+    return [(entry["entry"], entry.get("said")) for entry in serving.entries() if "key" in entry]
+
+
+def message(page, text):
+    page.wait_for_selector(f"#message:text-is({json.dumps(text)})")
+
+
+def link_count(page, n):
+    page.wait_for_selector(f'#links-title:text-is("Links ({n})")')
+
+
+def place(page, serving, row):
+    """Where a point is on the page."""
+    _, _, body = serving.request("GET", "/api/places")
+    places = np.frombuffer(body, dtype="<f4").reshape(2, -1)
+    low, high = places.min(axis=1), places.max(axis=1)
+    room = 0.06 * (high - low)
+    share = (places[:, row] - low + room) / (high - low + 2 * room)
+    box = page.locator("#cloud").bounding_box()
+    return float(box["x"] + share[0] * box["width"]), float(box["y"] + (1 - share[1]) * box["height"])
+
+
+def test_answers_by_keys_and_clicks_undo_and_reload(browser, serving):
+    with page_of(browser, serving.url) as page:
+        asked = [after(page, lambda: page.keyboard.press("s"))]
+        message(page, "Saved: same.")
+        asked.append(after(page, lambda: page.click("text=Different")))
+        asked.append(after(page, lambda: page.keyboard.press("u")))
+        asked.append(after(page, lambda: page.click("text=Skip")))
+        assert len(set(asked)) == 4
+        assert said_in(serving) == [("answer", said) for said in ("same", "different", "unsure", "skip")]
+        shown = [entry["ids"] for entry in serving.entries() if "key" in entry]
+        assert shown == [[f"p{row}" for row in rows.split()] for rows in asked]
+
+        after(page, lambda: page.keyboard.press("z"))
+        assert rows_of(page) == asked[3]  # asked again
+        after(page, lambda: page.click("#undo"))
+        assert rows_of(page) == asked[2]
+        link_count(page, 2)
+        page.reload()
+        page.wait_for_selector("#plot[data-drawn]")
+        assert rows_of(page) == asked[2]
+        link_count(page, 2)
+        assert (
+            page.inner_text("#counts") == "Same\n1\nDifferent\n1\nUnsure\n0\nSkipped\n0\nMust-links\n1\nCannot-links\n1"
+        )
+
+        page.fill("#annotator", "sd")  # letters in a field are no answers
+        page.keyboard.press("s")
+        page.locator("#annotator").blur()
+        page.keyboard.press("Control+s")
+        page.uncheck("#use-keys")
+        page.keyboard.press("s")
+        page.check("#use-keys")
+        assert len(said_in(serving)) == 6
+        after(page, lambda: page.keyboard.press("d"))
+    assert [entry["annotator"] for entry in serving.entries() if "key" in entry][-1] == "sds"
+
+
+def test_a_surprising_answer_is_asked_for_again(browser, tmp_path):
+    points = write_points(tmp_path / "points.csv")
+    with Serving(points, wrong=0.1) as serving, page_of(browser, serving.url) as page:
+        rows = rows_of(page)
+        a, b = (int(row) // 20 for row in rows.split())
+        page.keyboard.press("d" if a == b else "s")  # not true
+        page.wait_for_selector('#ask-title:text-is("Once more: do these two belong together?")')
+        assert rows_of(page) == rows
+        assert "asked again" in page.inner_text("#message")
+        page.keyboard.press("s" if a == b else "d")
+        page.wait_for_selector(f'#message:has-text("Saved: {"same" if a == b else "different"}")')
+        assert rows_of(page) == rows  # one against one
+        after(page, lambda: page.keyboard.press("s" if a == b else "d"))
+        assert page.inner_text("#ask-title") == "Do these two belong together?"
+    assert len(said_in(serving)) == 3
+
+
+def test_points_are_linked_on_the_map_and_links_removed(browser, serving):
+    with page_of(browser, serving.url) as page:
+        page.mouse.click(*place(page, serving, 3))
+        page.wait_for_selector('#chosen-text:text-is("p3 is chosen. Click another point to link the two.")')
+        page.mouse.click(*place(page, serving, 44))
+        page.wait_for_selector('#chosen-text:text-is("Are p3 and p44 the same?")')
+        page.click("#link-different")
+        message(page, "Saved: different.")
+        link_count(page, 1)
+        assert said_in(serving) == [("answer", "different")]
+
+        (ax, ay), (bx, by) = place(page, serving, 3), place(page, serving, 44)
+        for share in np.linspace(0.3, 0.7, 9):  # a place on the link that is on no point
+            at = ax + share * (bx - ax), ay + share * (by - ay)
+            if all(np.hypot(*np.subtract(at, place(page, serving, row))) > 10 for row in range(60)):
+                page.mouse.click(*at)
+                break
+        message(page, "Removed the link. Undo brings it back.")
+        link_count(page, 0)
+        page.keyboard.press("z")
+        message(page, "Undone: remove, p3 and p44.")
+        link_count(page, 1)
+        page.click("#links-list >> text=Remove")
+        link_count(page, 0)
+
+        page.click("text=Link two points by their ids")
+        page.fill("#by-id [name=a]", "p10")
+        page.fill("#by-id [name=b]", "nobody")
+        page.keyboard.press("Enter")
+        message(page, "there is no point with this id.")
+        page.fill("#by-id [name=b]", "p11")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#link-same:focus")
+        page.keyboard.press("Enter")
+        link_count(page, 1)
+    assert [link.pair for link in fold(serving.entries()).links] == [("p10", "p11")]
+
+
+def test_a_lasso_says_that_all_belong_together(browser, serving):
+    with page_of(browser, serving.url) as page:
+        page.click("text=Lasso")
+        page.wait_for_timeout(300)
+        corners = np.array([place(page, serving, row) for row in range(20)])  # the first class, at the lower left
+        left, top, right, bottom = *(corners.min(axis=0) - 12), *(corners.max(axis=0) + 12)
+        page.mouse.move(left, top)
+        page.mouse.down()
+        for x, y in [(right, top), (right, bottom), (left, bottom), (left, top + 3)]:
+            page.mouse.move(x, y, steps=6)
+        page.mouse.up()
+        page.wait_for_selector('#chosen-text:has-text("points are chosen")')
+        n = int(re.match(r"\d+", page.inner_text("#chosen-text"))[0])
+        assert n >= 20
+        page.click("#link-all")
+        message(page, f"Saved: {n} points belong together.")
+        link_count(page, n - 1)
+        [entry] = [entry for entry in serving.entries() if entry["entry"] == "together"]
+        assert {f"p{row}" for row in range(20)} <= set(entry["ids"])
+        page.keyboard.press("z")
+        message(page, f"Undone: together, {n} points together.")
+        link_count(page, 0)
+
+
+def test_two_people_at_once(browser, serving):
+    with (
+        page_of(browser, serving.url, name="ida") as one,
+        page_of(browser, serving.url, name="eva") as other,
+    ):
+        for _ in range(5):
+            assert rows_of(one) != rows_of(other)
+            after(one, lambda: one.keyboard.press("s"))
+            after(other, lambda: other.keyboard.press("d"))
+        link_count(one, 10)
+        link_count(other, 10)
+        after(one, lambda: one.keyboard.press("z"))  # takes back what ida said, though eva was the last
+        link_count(other, 9)
+        # The same pair in two pages: the later word counts, and nothing breaks.
+        one.evaluate("page => sessionStorage.setItem('page', page)", other.evaluate("sessionStorage.getItem('page')"))
+        one.reload()
+        one.wait_for_selector("#plot[data-drawn]")
+        assert rows_of(one) == rows_of(other)
+        after(one, lambda: one.keyboard.press("s"))
+        after(other, lambda: other.keyboard.press("d"))
+        link_count(one, 11)
+    serving.stop()
+    links = read_links(serving.links, read_points(serving.points).ids)
+    assert set(links.must_annotators) == {"ida"}
+    assert set(links.cannot_annotators) == {"eva"}
+    assert (links.n_must, links.n_cannot) == (5, 6)
+
+
+def start_command(points, port):
+    command = [sys.executable, "-c", "from linkmix.app.cli import main; main()", "label", str(points), "--classes", "3"]
+    command += ["--id", "id", "--port", str(port), "--no-browser"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert f"http://127.0.0.1:{port}/" in process.stdout.readline()
+    return process
+
+
+def test_the_page_goes_on_when_the_server_is_killed_and_started_again(browser, tmp_path):
+    """The command itself, killed three times while answers are given as fast as the page takes them."""
+    points = write_points(tmp_path / "points.csv")
+    port = free_port()
+    process = start_command(points, port)
+    answered = 0
+    try:
+        with page_of(browser, f"http://127.0.0.1:{port}/") as page:
+            for wait in (0.2, 0.33, 0.5):
+                killer = threading.Timer(wait, process.kill)
+                killer.start()
+                end = time.monotonic() + 20
+                while not page.is_visible("#alarm"):
+                    before = rows_of(page)
+                    page.keyboard.press("s")
+                    assert time.monotonic() < end
+                    while rows_of(page) == before and not page.is_visible("#alarm"):
+                        page.wait_for_timeout(2)
+                    answered += 1
+                killer.join()
+                process.wait()
+                process.stdout.close()
+                assert "can not be reached" in page.inner_text("#alarm")
+                process = start_command(points, port)
+                page.wait_for_selector("#alarm", state="hidden")
+                page.wait_for_timeout(200)
+            after(page, lambda: page.keyboard.press("d"))
+            answered += 1
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=20)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    journal = (tmp_path / "points-links.csv.journal").read_text().splitlines()
+    entries = [json.loads(line) for line in journal]
+    keys = [entry["key"] for entry in entries if "key" in entry]
+    assert len(set(keys)) == len(keys) == answered
+    assert answered >= 4
+    links = read_links(tmp_path / "points-links.csv", read_points(points).ids)
+    assert links.n_must + links.n_cannot == len(fold(entries).links)
+    assert f"points-links.csv: {links.n_must} must-links and {links.n_cannot} cannot-links." in said
+
+
+def test_text_of_the_user_is_shown_and_never_run(browser, tmp_path):
+    points = write_points(tmp_path / "points.csv", extra={EVIL: [EVIL + str(i) for i in range(60)]})
+    text = points.read_text().replace('"p', '"<b>p')
+    points.write_text(text)
+    with Serving(points) as serving, page_of(browser, serving.url, name=EVIL) as page:
+        assert EVIL in page.inner_text("#pair")
+        assert "<b>p" in page.inner_text("#pair thead")
+        after(page, lambda: page.keyboard.press("s"))
+        link_count(page, 1)
+        assert EVIL in page.inner_text("#links-list")
+        page.mouse.click(*place(page, serving, 3))
+        page.wait_for_selector('#chosen-text:has-text("<b>p3")')
+        assert page.locator("main b:not(.links b), main script, main [onerror]").count() == 0
+        assert page.title() == "points.csv | linkmix"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (400, "dark"), (1280, "light"), (1280, "dark")])
+def test_it_can_be_read_on_any_screen(browser, serving, width, scheme):
+    size = {"width": width, "height": 800}
+    with page_of(browser, serving.url, viewport=size, color_scheme=scheme) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        colours = page.evaluate(
+            """[...document.querySelectorAll('button:not([hidden]), #pair td, #pair th, h1, h2, p, dt, dd, label')]
+            .filter(e => e.offsetParent && e.textContent.trim()).map(e => {
+                let under = e;
+                while (getComputedStyle(under).backgroundColor === 'rgba(0, 0, 0, 0)' && under.parentElement)
+                    under = under.parentElement;
+                return [e.tagName + ' ' + e.textContent.trim().slice(0, 20), getComputedStyle(e).color,
+                        getComputedStyle(under).backgroundColor, getComputedStyle(e).opacity];
+            })"""
+        )
+        assert len(colours) > 20
+        for what, ink, paper, opacity in colours:
+            assert opacity == "1", what
+            assert contrast(ink, paper) >= 4.5, (what, ink, paper)  # WCAG, level AA
+        dark = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < 0.2
+        assert dark == (scheme == "dark")
+
+
+def luminance(colour):
+    parts = [float(part) / 255 for part in re.findall(r"[\d.]+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def contrast(one, other):
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_it_can_be_used_without_mouse_and_screen(browser, serving):
+    with page_of(browser, serving.url) as page:
+        for role, n in {"main": 1, "banner": 1, "contentinfo": 1, "region": 5, "status": 1, "meter": 1}.items():
+            assert page.get_by_role(role).count() == n, role
+        assert page.locator("main").get_by_role("img").get_attribute("aria-label").startswith("Map of 60 points")
+        assert page.get_by_role("heading", level=1).count() == 1
+        for element in page.locator("button:visible, input:visible").all():
+            named = "e.getAttribute('aria-label') ?? e.labels?.[0]?.textContent ?? e.textContent"
+            name = element.evaluate(f"e => ({named}).trim()")
+            assert name, element
+        for said, key in (("Same", "s"), ("Different", "d"), ("Unsure", "u"), ("Skip", "k"), ("Undo", "z")):
+            button = page.locator(f"#answers button:has-text('{said}')")
+            assert button.get_attribute("aria-keyshortcuts") == key
+            assert button.locator("kbd").inner_text() == key.upper()
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Go to the question"
+        reached = []
+        for _ in range(20):
+            page.keyboard.press("Tab")
+            reached.append(page.evaluate("document.activeElement.innerText?.split('\\n')[0].trim() ?? ''"))
+            style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            if page.evaluate("document.activeElement !== document.body"):
+                assert style != "none", reached[-1]
+            if reached[-1].startswith("≠"):
+                break
+        assert reached[-1].startswith("≠ Different")
+        after(page, lambda: page.keyboard.press("Enter"))
+        assert said_in(serving) == [("answer", "different")]
+        message(page, "Saved: different.")
+
+
+def test_the_example_of_the_docs_shows_its_pictures(browser, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[2] / "docs" / "labelling.md"
+    [script] = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    exec(script, {})
+    with Serving(tmp_path / "digits" / "digits.csv") as serving, page_of(browser, serving.url) as page:
+        for end in ("a", "b"):
+            row = rows_of(page).split()["ab".index(end)]
+            picture = page.get_by_role("img", name=f"Picture of d{int(row):03}")
+            picture.wait_for()
+            assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 128
+        assert page.locator("#pair tbody tr").count() == 8  # the picture is no field

@@ -1,0 +1,404 @@
+import json
+import os
+import resource
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from label_serving import write_points
+from linkmix.app.label.answers import fold
+from linkmix.app.label.cards import Cards
+from linkmix.app.label.journal import Journal
+from linkmix.app.label.session import MOST_TOGETHER, NotPossible, Session
+from linkmix.basics.errors import BadFile
+from linkmix.tables import Points, read_links, read_points
+
+CLASS = np.repeat([0, 1, 2], 20)
+
+
+@pytest.fixture
+def points_file(tmp_path):
+    return write_points(tmp_path / "points.csv")
+
+
+def opened(points_file, **options):
+    return Session(read_points(points_file), 3, points_file.with_name("links.csv"), points_file.parent, **options)
+
+
+def answer(key, a, b, said="same", annotator=None, **more):
+    return {"entry": "answer", "key": key, "rows": [a, b], "said": said, "annotator": annotator, **more}
+
+
+def links_file(points_file):
+    return points_file.with_name("links.csv").read_text()
+
+
+# The journal
+
+
+@given(
+    entries=st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=5) | st.integers()), max_size=5),
+    data=st.data(),
+)
+def test_a_journal_cut_anywhere_keeps_all_whole_lines(tmp_path_factory, entries, data):
+    path = tmp_path_factory.mktemp("cut") / "journal"
+    journal = Journal(path)
+    ends = [0]
+    for entry in entries:
+        journal.append(entry)
+        ends.append(path.stat().st_size)
+    journal.close()
+    cut = data.draw(st.integers(0, ends[-1]))
+    os.truncate(path, cut)
+    journal = Journal(path)
+    n_whole = sum(end <= cut for end in ends) - 1
+    assert journal.entries == entries[:n_whole]
+    journal.append({"after": "the crash"})
+    journal.close()
+    journal = Journal(path)
+    assert journal.entries == [*entries[:n_whole], {"after": "the crash"}]
+    journal.close()
+
+
+def test_rubbish_at_the_end_is_cut_off_and_in_the_middle_refused(tmp_path):
+    path = tmp_path / "journal"
+    path.write_bytes(b'{"a":1}\n\0\0\0\0\n')
+    journal = Journal(path)
+    assert journal.entries == [{"a": 1}]
+    journal.close()
+    path.write_bytes(b'{"a":1}\nrubbish\n{"a":2}\n')
+    with pytest.raises(BadFile, match=r"journal.*2.*is no entry of a journal"):
+        Journal(path)
+
+
+def test_a_second_one_is_refused_and_the_first_goes_on(tmp_path):
+    journal = Journal(tmp_path / "journal")
+    with pytest.raises(BadFile, match="another linkmix label has this journal open"):
+        Journal(tmp_path / "journal")
+    journal.append({"a": 1})
+    journal.close()
+    again = Journal(tmp_path / "journal")
+    assert again.entries == [{"a": 1}]
+    again.close()
+
+
+def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path):
+    journal = Journal(tmp_path / "journal")
+    journal.append({"a": 1})
+    size = journal.path.stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            journal.append({"text": "x" * 100})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert journal.path.stat().st_size == size
+    journal.append({"a": 2})
+    assert journal.entries == [{"a": 1}, {"a": 2}]
+    journal.close()
+
+
+# What entries come to
+
+PEOPLE = st.sampled_from([None, "ida", "eva"])
+IDS = st.lists(st.sampled_from("abcd"), min_size=2, max_size=2, unique=True)
+
+
+@given(
+    st.lists(
+        st.tuples(st.just("answer"), IDS, st.sampled_from(["same", "different", "unsure", "skip"]), PEOPLE)
+        | st.tuples(st.just("remove"), IDS, st.none(), PEOPLE)
+        | st.tuples(st.just("undo"), st.none(), st.none(), PEOPLE),
+        max_size=30,
+    )
+)
+def test_links_are_the_last_word_of_each_person(steps):
+    """Against a plain list that is gone through again for each pair and person."""
+    journal, lasting = [], []
+    for number, (what, ids, said, who) in enumerate(steps):
+        entry = {"entry": what, "key": str(number), "ids": ids, "said": said, "annotator": who}
+        if what == "undo":
+            mine = [old for old in lasting if old["annotator"] == who]
+            if not mine:
+                continue
+            lasting.remove(mine[-1])
+            entry["of"] = mine[-1]["key"]
+        else:
+            lasting.append(entry)
+        journal.append(entry)
+    expected = set()
+    for entry in lasting:
+        pair, who = frozenset(entry["ids"]), entry["annotator"]
+        if entry["entry"] == "remove":
+            expected = {link for link in expected if link[0] != pair}
+        elif entry["said"] != "skip":
+            expected = {link for link in expected if link[0] != pair or link[1] != who}
+            if entry["said"] != "unsure":
+                expected.add((pair, who, entry["said"]))
+    state = fold(journal)
+    assert {(frozenset(link.pair), link.annotator, link.said) for link in state.links} == expected
+    assert len(state.links) == len(expected)
+    assert [entry["key"] for entry in state.undoable] == [entry["key"] for entry in lasting]
+
+
+# The session
+
+
+def test_answers_are_there_after_a_new_start_and_in_the_file_of_links(points_file):
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1))
+        session.write(answer("k2", 0, 30, "different", "ida"))
+        session.write(answer("k3", 2, 40, "unsure"))
+        session.write({"entry": "together", "key": "k4", "rows": [5, 6, 7]})
+        before = session.status()
+    assert links_file(points_file).splitlines() == [
+        *("a,b,kind,annotator", "p0,p1,must,", "p5,p6,must,", "p6,p7,must,", "p0,p30,cannot,ida")
+    ]
+    with opened(points_file) as session:
+        after = session.status()
+        for name in ("counts", "links", "n_links", "annotators", "table"):
+            assert after[name] == before[name], name
+        assert after["counts"] == {"same": 1, "different": 1, "unsure": 1, "skip": 0}
+        session.write({"entry": "undo", "key": "k5"})  # of k4: nothing is forgotten
+    assert "p5" not in links_file(points_file)
+
+
+def test_a_key_counts_once_also_after_a_new_start(points_file):
+    for _ in range(2):
+        with opened(points_file) as session:
+            session.write(answer("k1", 0, 1))
+            session.write(answer("k2", 1, 2))
+            session.write({"entry": "undo", "key": "k3"})
+            session.write({"entry": "undo", "key": "k3"})
+            assert session.n_links == {"same": 1, "different": 0}
+            assert session.status()["counts"]["same"] == 1
+
+
+def test_links_that_were_there_stay_with_confidence_and_annotator(points_file):
+    original = "a,b,kind,confidence,annotator\np0,p1,must,0.75,eva\np0,p50,cannot,,\n"
+    points_file.with_name("links.csv").write_text(original)
+    with opened(points_file) as session:
+        assert session.n_links == {"same": 1, "different": 1}
+        with pytest.raises(NotPossible, match="nothing of yours to undo"):
+            session.write({"entry": "undo", "key": "k0"})
+        session.write(answer("k1", 2, 3))
+    links = read_links(points_file.with_name("links.csv"), read_points(points_file).ids)
+    assert links.must.tolist() == [[0, 1], [2, 3]]
+    assert links.must_confidence.tolist() == [0.75, 1.0]
+    assert list(links.must_annotators) == ["eva", None]
+    assert links.cannot.tolist() == [[0, 50]]
+
+
+def test_a_file_that_was_edited_is_taken_in_and_a_lost_one_written_again(points_file):
+    path = points_file.with_name("links.csv")
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1))
+        session.write(answer("k2", 2, 3))
+    path.write_text("a,b,kind\np0,p1,must\np7,p55,cannot\n")  # one removed, one added
+    with opened(points_file) as session:
+        assert session.n_links == {"same": 1, "different": 1}
+    path.unlink()
+    with opened(points_file) as session:
+        assert session.n_links == {"same": 1, "different": 1}
+    assert path.read_text() == "a,b,kind\np0,p1,must\np7,p55,cannot\n"
+
+
+def test_a_file_from_before_a_crash_is_not_taken_for_an_edited_one(points_file):
+    path = points_file.with_name("links.csv")
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1))
+    old = path.read_text()
+    with opened(points_file) as session:
+        session.write(answer("k2", 2, 3))
+    path.write_text(old)  # as if the crash had come just before the new file took its place
+    with opened(points_file) as session:
+        assert session.n_links == {"same": 2, "different": 0}
+    assert "p2,p3,must" in path.read_text()
+
+
+def test_many_at_once_lose_nothing(points_file):
+    with opened(points_file) as session:
+
+        def work(who):
+            for i in range(15):
+                pair = session.question(f"page{who}")
+                rows = [pair["a"]["row"], pair["b"]["row"]]
+                said = "same" if CLASS[rows[0]] == CLASS[rows[1]] else "different"
+                for _ in range(2):  # a reply got lost: the same again
+                    session.write(answer(f"{who}-{i}", *rows, said, f"person {who}", page=f"page{who}"))
+
+        threads = [threading.Thread(target=work, args=(who,)) for who in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sum(session.status()["counts"].values()) == 60
+    journal = points_file.with_name("links.csv.journal").read_text().splitlines()
+    keys = [entry["key"] for entry in map(json.loads, journal) if "key" in entry]
+    assert sorted(keys) == sorted(f"{who}-{i}" for who in range(4) for i in range(15))
+
+
+def test_pages_have_questions_of_their_own_until_they_answer(points_file):
+    with opened(points_file) as session:
+        one, other = session.question("one"), session.question("other")
+        assert {one["a"]["id"], one["b"]["id"]} != {other["a"]["id"], other["b"]["id"]}
+        assert session.question("one")["a"]["id"] == one["a"]["id"]  # a reload
+        session.write(answer("k1", one["a"]["row"], one["b"]["row"], page="one"))
+        following = session.question("one")
+        assert {following["a"]["id"], following["b"]["id"]} != {one["a"]["id"], one["b"]["id"]}
+        session.write({"entry": "undo", "key": "k2", "page": "one"})
+        again = session.question("one")
+        assert (again["a"]["id"], again["b"]["id"]) == (one["a"]["id"], one["b"]["id"])
+
+
+def test_undo_takes_back_what_the_same_person_said(points_file):
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1, annotator="ida"))
+        session.write(answer("k2", 2, 3, annotator="eva"))
+        undone = session.write({"entry": "undo", "key": "k3", "annotator": "ida"})
+        assert undone["key"] == "k1"
+        with pytest.raises(NotPossible, match="nothing of yours"):
+            session.write({"entry": "undo", "key": "k4", "annotator": "ida"})
+        assert [link["ids"] for link in session.status()["links"]] == [["p2", "p3"]]
+
+
+def test_a_link_is_removed_once_and_undo_brings_it_back(points_file):
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1))
+        session.write({"entry": "remove", "key": "k2", "rows": [1, 0]})
+        assert session.n_links == {"same": 0, "different": 0}
+        with pytest.raises(NotPossible, match="no link between these points any more"):
+            session.write({"entry": "remove", "key": "k3", "rows": [0, 1]})
+        session.write({"entry": "undo", "key": "k4"})
+        assert session.n_links == {"same": 1, "different": 0}
+
+
+def test_contradictions_are_worth_a_second_look(points_file):
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1))
+        session.write(answer("k2", 1, 2))
+        session.write(answer("k3", 0, 2, "different"))
+        [found] = [link for link in session.status()["review"] if "p1" in link["reason"]]
+        assert found["ids"] == ["p0", "p2"]
+        assert found["reason"] == "others hold these two together, through p1"
+
+
+def test_where_answers_may_be_wrong_a_surprising_one_is_asked_for_again(points_file):
+    with opened(points_file, wrong=0.1) as session:
+        pair = session.question("page")
+        assert not pair["again"]
+        rows = [pair["a"]["row"], pair["b"]["row"]]
+        right, lie = ("same", "different") if CLASS[rows[0]] == CLASS[rows[1]] else ("different", "same")
+        kinds = {"same": "must", "different": "cannot"}
+        told = []
+        for key, said in (("k1", lie), ("k2", right), ("k3", right)):
+            session.write(answer(key, *rows, said, page="page"))
+            pair = session.question("page")
+            told.append(pair["again"] and {pair["a"]["row"], pair["b"]["row"]} == set(rows))
+        assert told == [True, True, False]  # two of three settle it
+        session.write(answer("k4", 5, 6, annotator="ida"))
+        session.write(answer("k5", 6, 5, annotator="ida"))
+    first, second = (f"p{row}" for row in rows)
+    head, *lines = links_file(points_file).splitlines()
+    assert head == "a,b,kind,confidence,annotator"
+    assert sorted(lines) == sorted([f"{first},{second},{kinds[right]},0.9,", "p6,p5,must,0.987805,ida"])
+    with opened(points_file) as session:  # as certain as answers are where none is wrong
+        assert session.n_links == {"same": 1 + (right == "same"), "different": 0 + (right != "same")}
+        session.write(answer("k6", 7, 8))
+    assert "confidence" not in links_file(points_file)
+
+
+def test_what_a_file_says_keeps_its_confidence_where_answers_may_be_wrong(points_file):
+    points_file.with_name("links.csv").write_text("a,b,kind,confidence\np0,p1,must,\np2,p3,must,0.7\n")
+    with opened(points_file, wrong=0.2) as session:
+        session.write(answer("k1", 4, 5))
+    assert links_file(points_file).splitlines()[1:] == ["p0,p1,must,1.0", "p2,p3,must,0.7", "p4,p5,must,0.8"]
+
+
+def test_answers_lead_to_the_classes_and_to_the_sign_to_stop(points_file):
+    with opened(points_file) as session:
+        assert session.status()["stop"]["sentence"].startswith("It is too early")
+        for i in range(40):
+            pair = session.question("page")
+            if pair is None:
+                break
+            rows = [pair["a"]["row"], pair["b"]["row"]]
+            said = "same" if CLASS[rows[0]] == CLASS[rows[1]] else "different"
+            session.write(answer(str(i), *rows, said, page="page"))
+            with session._lock:  # let the refit catch up, as a person does who thinks
+                session._lock.wait_for(lambda: not session._refit_wanted and session._fitting_since is None, 20)
+        labels = session.labels()
+        assert len(set(zip(labels.tolist(), CLASS.tolist(), strict=True))) == 3
+        stop = session.status()["stop"]
+        assert stop["enough"]
+        assert stop["sentence"] == "You can stop: less than 1 % of the labels may still change."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"entry": "delete"}, "entry is 'delete'"),
+        ({"key": ""}, "key is ''"),
+        ({"key": 7}, "key is 7"),
+        ({"rows": [0]}, "rows are 1: give 2 row numbers"),
+        ({"rows": [0, 60]}, "row 60 is not there: rows are numbered from 0 to 59"),
+        ({"rows": [0, -1]}, "row -1 is not there"),
+        ({"rows": [0, True]}, "row True is not there"),
+        ({"rows": [3, 3]}, "named twice"),
+        ({"rows": "01"}, "rows are 01"),
+        ({"said": "maybe"}, "said is 'maybe'"),
+        ({"annotator": 5}, "annotator is 5"),
+        ({"entry": "together", "rows": list(range(MOST_TOGETHER + 1))}, "from 2 to 2000"),
+    ],
+)
+def test_requests_without_sense_are_refused_and_leave_no_trace(points_file, wrong, message):
+    with opened(points_file) as session:
+        with pytest.raises(ValueError, match=message):
+            session.write(answer("k1", 0, 1) | wrong)
+        assert not session._journal.entries
+
+
+def test_names_are_kept_without_what_would_break_a_line(points_file):
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1, annotator="  ida\n\x1b[31m,x "))
+    assert links_file(points_file) == 'a,b,kind,annotator\np0,p1,must,"ida[31m,x"\n'
+
+
+def test_answers_about_another_table_are_refused(points_file, tmp_path):
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 59))
+    lines = points_file.read_text().splitlines()[:-1]
+    points_file.write_text("\n".join(lines) + "\n")
+    with pytest.raises(BadFile, match=r"an answer about 'p59', which is not among the ids"):
+        opened(points_file)
+    points_file.write_text(points_file.read_text() + '"p59","1","1"\n')
+    opened(points_file).close()  # nothing is locked by the one that failed
+
+
+# Cards
+
+
+def test_fields_side_by_side_and_gaps():
+    X = np.array([[1.0, np.nan], [3.0, 2.0], [1.0, np.nan]])
+    cards = Cards(Points(np.array(["a", "b", "c"]), ("x", "y"), X, {"note": np.array(["so", "so", ""])}), ".")
+    fields = {field["name"]: field for field in cards.pair(0, 1)["fields"]}
+    assert fields["note"] == {"name": "note", "a": "so", "b": "so", "differs": False, "apart": None}
+    assert fields["x"]["apart"] == round(2 / X[:, 0].std(), 2)
+    assert fields["y"] == {"name": "y", "a": "", "b": "2", "differs": True, "apart": None}
+    assert not any(field["differs"] for field in cards.pair(0, 2)["fields"] if field["name"] != "note")
+
+
+def test_places_keep_distances_of_two_columns_and_the_spread_of_more():
+    X = np.random.default_rng(0).normal(size=(200, 5)) * [5, 1, 1, 1, 1]
+    ids = np.array([str(i) for i in range(200)])
+    places, axes = Cards(Points(ids, ("x", "y"), X[:, :2]), ".").places()
+    assert np.array_equal(places.T, X[:, :2])
+    assert axes == ["x", "y"]
+    places, _ = Cards(Points(ids, tuple("abcde"), X), ".").places()
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    largest = np.linalg.eigvalsh(np.cov(Z.T, bias=True))[::-1][:2]
+    assert np.allclose(places.var(axis=1), largest)

@@ -1,0 +1,471 @@
+"""Links that may be wrong: a confidence for each, or annotators whose reliability is learned."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_blobs
+
+from linkmix import LinkMixture, Links, engine, links_satisfied, purity
+from linkmix.basics.errors import LinkConflict
+from linkmix.couplings import Graph, Pairwise
+from relation_oracles import (
+    Statement,
+    Wish,
+    assert_never_falls,
+    assert_step,
+    engine_input,
+    enumerate_graph,
+    enumerate_pairs,
+    fit_arguments,
+    in_order_of_links,
+    links_of,
+    random_scene,
+    settings_of,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+both_couplings = pytest.mark.parametrize("coupling", ["pairwise", "graph"])
+enumerations = {"pairwise": enumerate_pairs, "graph": enumerate_graph}
+PRIOR_RIGHT, PRIOR_WRONG = 9.0, 1.0
+
+
+def blobs(n=200, seed=0, spread=1.0):
+    return make_blobs(n, centers=[[0, 0], [8, 0], [0, 8]], cluster_std=spread, random_state=seed)
+
+
+def flipped(links, share, seed):
+    """Must-links and cannot-links with some of them turned into their opposite, and which of either are."""
+    rng = np.random.default_rng(seed)
+    pairs = np.concatenate([links.must, links.cannot])
+    says_same = np.arange(len(pairs)) < links.n_must
+    wrong = np.zeros(len(pairs), dtype=bool)
+    wrong[rng.choice(len(pairs), size=round(share * len(pairs)), replace=False)] = True
+    says_same = says_same != wrong
+    return pairs[says_same], pairs[~says_same], wrong[says_same], wrong[~says_same]
+
+
+# Confidence.
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("n_certain", [0, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_by_enumeration(n_classes, n_certain, seed):
+    """Each pair is q times a must-link plus 1 - q times a cannot-link; statements on one pair multiply."""
+    rng = np.random.default_rng([seed, n_classes, n_certain])
+    scene = random_scene(rng, Wish(n_classes, 1 + seed, 11, 5, n_certain, n_uncertain=11))
+    pairs = [s.pair for s in scene.statements]
+    assert len(set(pairs)) < len(pairs)
+    assert_step(scene, Pairwise(), enumerate_pairs(scene))
+
+
+@given(seeds, st.integers(2, 4), st.integers(0, 8), st.integers(1, 10), st.sampled_from([0.5, 1.0, 3.0]))
+@settings(max_examples=50)
+def test_posteriors_of_pairs_by_enumeration(seed, n_classes, n_certain, n_uncertain, link_weight):
+    rng = np.random.default_rng(seed)
+    scene = random_scene(rng, Wish(n_classes, 1, 7, 6, n_certain, n_uncertain), link_weight=link_weight)
+    found = enumerate_pairs(scene)
+    model, data, parameters = engine_input(scene, Pairwise())
+    expectation = engine.expect(model, data, parameters)
+    assert expectation.log_likelihood == pytest.approx(found.log_likelihood, abs=1e-10)
+    np.testing.assert_allclose(expectation.links.label_weights, found.label_weights[scene.linked], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(expectation.links.class_counts, found.link_counts, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("linked_points", ["apart", "both"])
+@both_couplings
+def test_the_estimator_by_enumeration(coupling, linked_points):
+    rng = np.random.default_rng(3)
+    scene = random_scene(rng, Wish(3, 2, 10, 6, 0, n_uncertain=8), linked_points=linked_points, link_weight=2.0)
+    model = LinkMixture(**settings_of(scene), coupling=coupling, max_iter=0).fit(**fit_arguments(scene))
+    expected = enumerations[coupling](scene).log_likelihood
+    assert model.log_likelihood_ == pytest.approx(expected, abs=1e-10)
+    assert model.log_likelihood(scene.X, links_of(scene)) == pytest.approx(expected, abs=1e-10)
+    assert model.annotator_reliability_ == {}
+
+
+@both_couplings
+def test_a_confidence_of_one_is_a_certain_link(coupling):
+    X, y = blobs(60)
+    links = Links.from_labels(y, 25, random_state=0)
+    sure = Links(links.must, links.cannot, must_confidence=1.0, cannot_confidence=np.ones(links.n_cannot))
+    one, other = (
+        LinkMixture(3, coupling=coupling, tol=0, max_iter=8, random_state=0).fit(X, links=given)
+        for given in (links, sure)
+    )
+    np.testing.assert_array_equal(one.log_likelihood_trace_, other.log_likelihood_trace_)
+    for name in ("class_weights_", "means_", "covariances_", "labels_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    np.testing.assert_array_equal(one.links_to_review_, other.links_to_review_)
+
+
+def test_a_pair_that_is_almost_certain_is_almost_a_certain_one():
+    """In the pairwise model the likelihood is continuous in the confidence, up to one."""
+    rng = np.random.default_rng(0)
+    scene = random_scene(rng, Wish(3, 1, 8, 6, 6))
+    certain = enumerate_pairs(scene).log_likelihood
+    for epsilon in (1e-6, 1e-9, 1e-12):
+        nearly = replace(scene, statements=tuple(replace(s, confidence=1 - epsilon) for s in scene.statements))
+        model = LinkMixture(**settings_of(nearly), max_iter=0).fit(**fit_arguments(nearly))
+        assert model.log_likelihood_ == pytest.approx(certain, abs=1e5 * epsilon + 1e-10)
+
+
+@both_couplings
+def test_half_a_confidence_says_little(coupling):
+    """With q = 1/2 a network is told nothing; a pair is still a pair, but of either kind."""
+    rng = np.random.default_rng(2)
+    scene = random_scene(rng, Wish(3, 1, 8, 6, 0))
+    scene = replace(scene, statements=(Statement(0, 1, True, 0.5), Statement(2, 3, False, 0.5)))
+    found = enumerations[coupling](scene)
+    assert_step(scene, Pairwise() if coupling == "pairwise" else Graph(), found)
+    if coupling == "graph":
+        alone = replace(scene, statements=())
+        assert found.log_likelihood == pytest.approx(enumerate_graph(alone).log_likelihood + 2 * np.log(0.5), abs=1e-10)
+
+
+@both_couplings
+def test_uncertain_links_may_contradict_each_other(coupling):
+    """Also themselves, on one pair; only certain ones are refused."""
+    X, y = blobs(60)
+    must = [(0, 1), (1, 2), (0, 1)]
+    cannot = [(0, 2), (0, 1), (1, 2), (5, 6)]
+    with pytest.raises(LinkConflict):
+        LinkMixture(3, coupling=coupling).fit(X, links=Links(must, cannot))
+    doubted = Links(must, cannot, must_confidence=0.9, cannot_confidence=0.8)
+    model = LinkMixture(3, coupling=coupling, random_state=0, n_init=5).fit(X, links=doubted)
+    assert_never_falls(model.log_likelihood_trace_)
+    assert purity(y, model.predict(X)) > 0.95
+
+
+@both_couplings
+def test_certain_links_are_never_traded_for_uncertain_ones(coupling):
+    X, y = blobs(60)
+    certain = Links.from_labels(y, 10, random_state=1)
+    must, cannot, _, _ = flipped(Links.from_labels(y, 60, random_state=2), 0.5, seed=0)
+    links = certain.union(Links(must, cannot, must_confidence=0.95, cannot_confidence=0.95))
+    model = LinkMixture(3, coupling=coupling, random_state=0).fit(X, links=links)
+    assert links_satisfied(model.labels_, certain) == 1.0
+
+
+@both_couplings
+@given(seeds, st.integers(2, 4), st.integers(1, 40))
+@settings(max_examples=15)
+def test_j_never_falls(coupling, seed, n_classes, n_links):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=50)
+    X = 3 * rng.normal(size=(n_classes, 2))[y] + 1.5 * rng.normal(size=(50, 2))
+    must, cannot, _, _ = flipped(Links.from_labels(y, n_links, random_state=seed), 0.3, seed)
+    links = Links(
+        must,
+        cannot,
+        must_confidence=rng.uniform(0.5, 0.99, size=len(must)),
+        cannot_confidence=rng.uniform(0.5, 0.99, size=len(cannot)),
+    )
+    model = LinkMixture(n_classes, coupling=coupling, reg_covar=1e-2, tol=0, max_iter=15, random_state=seed % 1000)
+    model.fit(X, links=links)
+    assert_never_falls(model.log_likelihood_trace_)
+
+
+@both_couplings
+def test_one_class_takes_uncertain_must_links(coupling):
+    """With one class no pair can be apart: a doubted must-link is right after all."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    links = Links(must=[(0, 1), (2, 3)], must_confidence=0.8)
+    model = LinkMixture(1, coupling=coupling).fit(X, links=links)
+    assert np.isfinite(model.log_likelihood_)
+    assert model.labels_.tolist() == [0] * 20
+
+
+@both_couplings
+@pytest.mark.parametrize("seed", range(2))
+def test_wrong_links_with_a_confidence_hurt_less_than_certain_ones(coupling, seed):
+    """A fifth of sixty links is wrong; no two share a point, so that nothing contradicts them but the points."""
+    X, y = make_blobs(200, centers=[[0, 0], [5, 0], [0, 5]], random_state=seed)
+    rows = np.random.default_rng(seed).permutation(200)[:120].reshape(-1, 2)
+    same = y[rows[:, 0]] == y[rows[:, 1]]
+    must, cannot, _, _ = flipped(Links(rows[same], rows[~same]), 0.2, seed)
+    scores, errors = [], []
+    for confidence in (1.0, 0.8):
+        links = Links(must, cannot, must_confidence=confidence, cannot_confidence=confidence)
+        model = LinkMixture(3, coupling=coupling, n_init=5, random_state=0).fit(X, links=links)
+        scores.append(purity(y, model.predict(X)))
+        errors.append(np.abs(model.covariances_[:, 0] - np.eye(2)).max())  # wrong certain links stretch the classes
+    assert scores[0] <= scores[1]
+    assert scores[1] > 0.97
+    assert errors[1] < errors[0] / 2
+
+
+# Learned reliability.
+
+
+@both_couplings
+@pytest.mark.parametrize("seed", range(3))
+def test_the_m_step_of_the_reliability_is_a_share_of_right_links(coupling, seed):
+    """Right links plus nine, by all links plus ten; what is right comes from enumeration."""
+    rng = np.random.default_rng(seed)
+    scene = random_scene(rng, Wish(3, 1, 10, 6, 0, n_uncertain=9, annotators=("ann", "bob", "cid")))
+    made = {"pairwise": Pairwise(learn_reliability=True), "graph": Graph(learn_reliability=True)}[coupling]
+    model, data, parameters = engine_input(scene, made, reg_covar=1.0)
+    annotators = list(model.coupling.annotators)
+    # The first guess is the mean of the confidences given, and at most 0.9.
+    for name, first in zip(annotators, parameters.reliability, strict=True):
+        given_confidence = np.mean([s.confidence for s in scene.statements if s.annotator == name])
+        assert first == pytest.approx(min(given_confidence, 0.9), abs=1e-12)
+
+    reliability = dict(zip(annotators, rng.uniform(0.6, 0.95, size=len(annotators)), strict=True))
+    parameters = replace(parameters, reliability=np.array([reliability[name] for name in annotators]))
+    believed = replace(
+        scene, statements=tuple(replace(s, confidence=float(reliability[s.annotator])) for s in scene.statements)
+    )
+    found = enumerations[coupling](believed)
+    expectation = engine.expect(model, data, parameters)
+    assert expectation.log_likelihood == pytest.approx(found.log_likelihood, abs=1e-10)
+    np.testing.assert_allclose(expectation.links.label_weights, found.label_weights[scene.linked], rtol=0, atol=1e-10)
+    after = engine.maximise(model, expectation, parameters)
+    for name, value in zip(annotators, after.reliability, strict=True):
+        mine = [right for right, s in zip(found.right, scene.statements, strict=True) if s.annotator == name]
+        expected = (sum(mine) + PRIOR_RIGHT) / (len(mine) + PRIOR_RIGHT + PRIOR_WRONG)
+        assert value == pytest.approx(expected, abs=1e-10)
+    log_prior = sum(PRIOR_RIGHT * np.log(q) + PRIOR_WRONG * np.log(1 - q) for q in reliability.values())
+    assert engine.log_prior(model, parameters) == pytest.approx(log_prior, abs=1e-10)
+
+
+@both_couplings
+def test_the_trace_holds_the_prior_and_log_likelihood_does_not(coupling):
+    X, y = blobs(80)
+    must, cannot, _, _ = flipped(Links.from_labels(y, 40, random_state=0), 0.2, seed=1)
+    links = Links(must, cannot, must_annotators="ann", cannot_annotators="bob")
+    model = LinkMixture(3, coupling=coupling, random_state=0).fit(X, links=links)
+    assert set(model.annotator_reliability_) == {"ann", "bob"}
+    log_prior = sum(
+        PRIOR_RIGHT * np.log(q) + PRIOR_WRONG * np.log(1 - q) for q in model.annotator_reliability_.values()
+    )
+    assert model.log_likelihood_trace_[-1] == pytest.approx(model.log_likelihood_ + log_prior, abs=1e-8)
+    assert model.log_likelihood(X, links) == pytest.approx(model.log_likelihood_, abs=1e-8)
+
+
+@both_couplings
+@pytest.mark.parametrize("named", ["nobody", "must only", "some", "everybody"])
+def test_log_likelihood_of_the_training_data_with_learned_reliability(coupling, named):
+    X, y = blobs(80, spread=2.0)
+    must, cannot, _, _ = flipped(Links.from_labels(y, 40, random_state=0), 0.25, seed=1)
+    names = {
+        "nobody": {},
+        "must only": {"must_annotators": "ann"},
+        "some": {"must_annotators": [None, "ann"] * (len(must) // 2) + [7] * (len(must) % 2)},
+        "everybody": {
+            "must_annotators": "ann",
+            "cannot_annotators": ["ann", "bob"] * (len(cannot) // 2) + ["bob"] * (len(cannot) % 2),
+        },
+    }[named]
+    links = Links(must, cannot, **names)
+    model = LinkMixture(3, coupling=coupling, reliability="learn", random_state=0).fit(X, links=links)
+    assert model.log_likelihood(X, links) == pytest.approx(model.log_likelihood_, rel=1e-10)
+    expected = {
+        "nobody": {None},
+        "must only": {None, "ann"},
+        "some": {None, "ann"} | ({7} if len(must) % 2 else set()),
+        "everybody": {"ann", "bob"},
+    }[named]
+    assert set(model.annotator_reliability_) == expected
+    assert all(0 < q < 1 for q in model.annotator_reliability_.values())
+    # Links of somebody new are trusted as far as anybody is at first.
+    newcomer = Links(must[:3], must_annotators="eva")
+    doubted = Links(must[:3], must_confidence=0.9)
+    given_model = LinkMixture(
+        3,
+        coupling=coupling,
+        init={
+            name: getattr(model, f"{name}_") for name in ("class_weights", "cluster_weights", "means", "covariances")
+        },
+        max_iter=0,
+    ).fit(X)
+    assert model.log_likelihood(X, newcomer) == pytest.approx(given_model.log_likelihood(X, doubted), rel=1e-10)
+
+
+@both_couplings
+@given(seeds, st.integers(2, 4), st.integers(1, 40), st.sampled_from([0.5, 1.0, 3.0]))
+@settings(max_examples=15)
+def test_the_trace_never_falls_when_reliability_is_learned(coupling, seed, n_classes, n_links, link_weight):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=50)
+    X = 3 * rng.normal(size=(n_classes, 2))[y] + 1.5 * rng.normal(size=(50, 2))
+    must, cannot, _, _ = flipped(Links.from_labels(y, n_links, random_state=seed), 0.3, seed)
+    links = Links(
+        must,
+        cannot,
+        must_annotators=rng.choice(["ann", "bob"], size=len(must)),
+        cannot_annotators=rng.choice(["ann", "bob", "cid"], size=len(cannot)),
+    )
+    model = LinkMixture(
+        n_classes,
+        coupling=coupling,
+        link_weight=link_weight,
+        reg_covar=1e-2,
+        tol=0,
+        max_iter=15,
+        random_state=seed % 1000,
+    ).fit(X, links=links)
+    assert_never_falls(model.log_likelihood_trace_)
+
+
+@both_couplings
+@pytest.mark.parametrize("seed", range(3))
+def test_a_good_and_a_bad_annotator_are_told_apart(coupling, seed):
+    X, y = blobs(200, seed)
+    good = Links.from_labels(y, 60, random_state=seed)
+    must, cannot, must_wrong, cannot_wrong = flipped(Links.from_labels(y, 60, random_state=seed + 100), 0.4, seed)
+    links = Links(good.must, good.cannot, must_annotators="good", cannot_annotators="good").union(
+        Links(must, cannot, must_annotators="bad", cannot_annotators="bad")
+    )
+    model = LinkMixture(3, coupling=coupling, init="links", n_init=5, random_state=0).fit(X, links=links)
+    assert purity(y, model.predict(X)) > 0.98
+    assert model.annotator_reliability_["good"] > 0.95
+    share_right = 1 - (must_wrong.sum() + cannot_wrong.sum()) / 60
+    expected = (60 * share_right + PRIOR_RIGHT) / (60 + PRIOR_RIGHT + PRIOR_WRONG)
+    assert model.annotator_reliability_["bad"] == pytest.approx(expected, abs=0.03)
+    good_ones = [name for name, _ in sorted(model.annotator_reliability_.items(), key=lambda item: -item[1])]
+    assert good_ones == ["good", "bad"]
+
+
+@both_couplings
+def test_reliability_is_learned_when_links_name_annotators_and_left_alone_when_asked(coupling):
+    X, y = blobs(80)
+    links = Links.from_labels(y, 30, random_state=0)
+    named = Links(links.must, links.cannot, must_annotators="ann", cannot_annotators="ann")
+    settings = {"n_classes": 3, "coupling": coupling, "random_state": 0}
+    assert LinkMixture(**settings).fit(X, links=links).annotator_reliability_ == {}
+    assert set(LinkMixture(**settings).fit(X, links=named).annotator_reliability_) == {"ann"}
+    assert set(LinkMixture(**settings, reliability="learn").fit(X, links=links).annotator_reliability_) == {None}
+    left = LinkMixture(**settings, reliability="given").fit(X, links=named)
+    plain = LinkMixture(**settings).fit(X, links=links)
+    assert left.annotator_reliability_ == {}
+    np.testing.assert_array_equal(left.log_likelihood_trace_, plain.log_likelihood_trace_)
+    with pytest.raises(ValueError, match=r"reliability='maybe' is not known: choose one of 'auto', 'given', 'learn'"):
+        LinkMixture(reliability="maybe").fit(X)
+
+
+@both_couplings
+def test_learning_without_any_link(coupling):
+    X, _ = blobs(60)
+    model = LinkMixture(3, coupling=coupling, reliability="learn", random_state=0).fit(X)
+    plain = LinkMixture(3, random_state=0).fit(X)
+    np.testing.assert_allclose(model.log_likelihood_trace_, plain.log_likelihood_trace_, rtol=1e-12)
+    assert model.annotator_reliability_ == {}
+    assert len(model.links_to_review_) == 0
+
+
+@pytest.mark.parametrize("coupling", [Pairwise(), Graph(), Graph(sampling="points")])
+def test_a_coupling_object_and_links_that_name_annotators(coupling):
+    """Either it learns, as its name would, or it takes links as they are given; it does not doubt them in silence."""
+    X, y = blobs(80)
+    links = Links.from_labels(y, 30, random_state=0)
+    named = Links(links.must, links.cannot, must_annotators="ann", cannot_annotators="ann")
+    model = LinkMixture(3, coupling=coupling, random_state=0).fit(X, links=named)
+    given_links = LinkMixture(3, coupling=coupling, reliability="given", random_state=0).fit(X, links=named)
+    if model.annotator_reliability_:
+        assert set(model.annotator_reliability_) == {"ann"}
+    else:
+        np.testing.assert_array_equal(model.log_likelihood_trace_, given_links.log_likelihood_trace_)
+    assert model.log_likelihood(X, named) == pytest.approx(model.log_likelihood_, rel=1e-10)
+
+
+@pytest.mark.parametrize("coupling", [Pairwise(learn_reliability=True), Graph(learn_reliability=True)])
+def test_a_coupling_object_that_learns(coupling):
+    X, y = blobs(80)
+    must, cannot, _, _ = flipped(Links.from_labels(y, 30, random_state=0), 0.2, seed=0)
+    links = Links(must, cannot, must_annotators="ann", cannot_annotators="bob")
+    model = LinkMixture(3, coupling=coupling, random_state=0).fit(X, links=links)
+    by_name = LinkMixture(3, coupling=type(coupling).__name__.lower(), random_state=0).fit(X, links=links)
+    assert model.annotator_reliability_ == by_name.annotator_reliability_
+    np.testing.assert_array_equal(model.labels_, by_name.labels_)
+    assert model.log_likelihood(X, links) == pytest.approx(model.log_likelihood_, rel=1e-10)
+    # The annotators in another order.
+    turned = Links(must, cannot[::-1], must_annotators="bob", cannot_annotators="ann")
+    assert model.log_likelihood(X, turned) == pytest.approx(by_name.log_likelihood(X, turned), rel=1e-10)
+
+
+# Which links to look at again.
+
+
+@both_couplings
+def test_links_to_review_by_enumeration(coupling):
+    """The probability comes from the two points of the pair and all statements on it, in the pairwise model."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        scene = random_scene(rng, Wish(3, 1, 10, 6, 3, n_uncertain=7))
+        model = LinkMixture(**settings_of(scene), coupling=coupling, max_iter=0).fit(**fit_arguments(scene))
+        doubted = replace(
+            scene, statements=tuple(replace(s, confidence=min(s.confidence, 0.95)) for s in scene.statements)
+        )
+        wrong = in_order_of_links(scene, 1 - enumerate_pairs(doubted).right)
+        table = model.links_to_review_
+        assert table.dtype.names == ("a", "b", "kind", "probability_wrong")
+        assert table.shape == (len(scene.statements),)
+        links = links_of(scene)
+        expected = {
+            (a, b, kind): value
+            for (a, b), kind, value in zip(
+                np.concatenate([links.must, links.cannot]).tolist(),
+                ["must"] * links.n_must + ["cannot"] * links.n_cannot,
+                wrong,
+                strict=True,
+            )
+        }
+        for row in table:
+            assert row["probability_wrong"] == pytest.approx(expected[row["a"], row["b"], row["kind"]], abs=1e-10)
+        assert np.all(np.diff(table["probability_wrong"]) <= 0)
+
+
+def test_links_to_review_name_rows_of_x():
+    X, _ = blobs(60)
+    links = Links(must=[(50, 7)], cannot=[(41, 20)])
+    table = LinkMixture(3, random_state=0).fit(X, links=links).links_to_review_
+    assert sorted(zip(table["kind"], table["a"], table["b"], strict=True)) == [("cannot", 41, 20), ("must", 50, 7)]
+    assert len(LinkMixture(3, random_state=0).fit(X).links_to_review_) == 0
+
+
+@both_couplings
+@pytest.mark.parametrize("how", ["given", "learn", "two annotators"])
+@pytest.mark.parametrize("seed", range(2))
+def test_flipped_links_come_first(coupling, how, seed):
+    X, y = blobs(200, seed)
+    must, cannot, must_wrong, cannot_wrong = flipped(Links.from_labels(y, 80, random_state=seed), 0.2, seed)
+    links = Links(
+        must,
+        cannot,
+        must_confidence=0.8 if how == "given" else None,
+        cannot_confidence=0.8 if how == "given" else None,
+        must_annotators=["ann", "bob"] * (len(must) // 2) + ["ann"] * (len(must) % 2)
+        if how == "two annotators"
+        else None,
+        cannot_annotators="bob" if how == "two annotators" else None,
+    )
+    reliability = "learn" if how == "learn" else "auto"
+    model = LinkMixture(3, coupling=coupling, reliability=reliability, init="links", n_init=10, random_state=0)
+    table = model.fit(X, links=links).links_to_review_
+    wrong = {
+        (a, b)
+        for (a, b), bad in zip(
+            np.concatenate([must, cannot]).tolist(), np.concatenate([must_wrong, cannot_wrong]), strict=True
+        )
+        if bad
+    }
+    top = set(zip(table["a"][: len(wrong)].tolist(), table["b"][: len(wrong)].tolist(), strict=True))
+    assert len(top & wrong) >= 0.9 * len(wrong)
+    assert purity(y, model.predict(X)) > 0.98
+
+
+def test_certain_links_are_ranked_too():
+    """One wrong certain link among many right ones, on blobs that are far apart."""
+    X, y = blobs(200)
+    right = Links.from_labels(y, 40, kind="cannot", random_state=0)
+    a, b = np.flatnonzero(y == 0)[:2]
+    links = Links(cannot=[*right.cannot.tolist(), (int(a), int(b))])
+    model = LinkMixture(3, init="links", n_init=5, random_state=0).fit(X, links=links)
+    first = model.links_to_review_[0]
+    assert {int(first["a"]), int(first["b"])} == {int(a), int(b)}
+    assert links_satisfied(model.labels_, links) == 1.0

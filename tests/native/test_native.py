@@ -1,0 +1,461 @@
+"""The native core against NumPy, which is the oracle: the same numbers from all instruction sets and any threads."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkmix import LinkMixture, Links, engine, native
+from linkmix.couplings import Pairwise
+from linkmix.couplings.class_weights import solve_class_weights
+from linkmix.densities import FORMS, Gaussian
+from linkmix.densities.gaussian import GaussianParameters
+from linkmix.engine import loop
+
+needs_core = pytest.mark.skipif(not native.active(), reason="the native core is not built, or LINKMIX_NATIVE=0")
+every_form = pytest.mark.parametrize("form", list(FORMS))
+every_level = pytest.mark.parametrize("level", native.levels())
+
+# Each side of every branch of the kernels: 4 | 5 columns, 16 | 17, whole and broken tiles, blocks of 240 rows.
+SHAPES = [
+    *[(1, 1, 1), (7, 2, 3), (240, 3, 2), (241, 4, 5), (300, 5, 3), (500, 7, 4), (479, 10, 10)],
+    *[(250, 16, 3), (300, 17, 3), (200, 31, 2), (130, 40, 4)],
+]
+every_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
+
+
+def random_components(rng, form, n_components, n_features, spread=2.0):
+    """Gaussian components whose covariances are far from round."""
+    means = spread * rng.normal(size=(n_components, n_features))
+    roots = rng.normal(size=(n_components, n_features, n_features))
+    matrices = np.eye(n_features) + roots @ roots.swapaxes(1, 2) / n_features
+    covariances = {
+        "full": matrices,
+        "tied": matrices[0],
+        "diag": np.diagonal(matrices, axis1=1, axis2=2),
+        "spherical": matrices[:, 0, 0],
+    }[form]
+    density = Gaussian(FORMS[form])
+    return density, GaussianParameters(means, covariances, FORMS[form].whiten(covariances))
+
+
+def random_mixture(seed, form, shape, scale=1.0):
+    n, d, n_components = shape
+    rng = np.random.default_rng(seed)
+    density, components = random_components(rng, form, n_components, d)
+    X = components.means[rng.integers(n_components, size=n)] + scale * rng.normal(size=(n, d))
+    return density, components, X, np.log(rng.dirichlet(np.ones(n_components)))
+
+
+def by_numpy(density, components, X, log_weights, row_weights=None):
+    """Log-likelihood and statistics, one step after the other."""
+    with native.using("off"):
+        data = engine.Data(X, X[:0], row_weights)
+        n_components = len(log_weights)
+        coupling = Pairwise().bind(Links(), 0, n_components)
+        parameters = engine.Parameters(np.exp(log_weights), np.ones((n_components, 1)), components)
+        expectation = engine.expect(engine.Model(density, coupling), data, parameters)
+    return expectation.log_likelihood, expectation.statistics
+
+
+def assert_same_sums(found, expected, rtol=1e-11):
+    for name in ("weight", "first", "second"):
+        one, other = getattr(found, name), getattr(expected, name)
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * np.abs(other).max(initial=1e-300))
+
+
+@needs_core
+@every_level
+@every_form
+@every_shape
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_pass_is_what_numpy_finds_step_by_step(level, form, shape, weighted):
+    density, components, X, log_weights = random_mixture(0, form, shape)
+    row_weights = np.random.default_rng(1).uniform(0, 3, size=len(X)) if weighted else None
+    expected, sums = by_numpy(density, components, X, log_weights, row_weights)
+    with native.using(level):
+        found, statistics, weight = density.mixture_sums(components, X, log_weights, row_weights)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert_same_sums(statistics, sums)
+    np.testing.assert_array_equal(weight, statistics.weight)
+
+
+@needs_core
+@every_level
+@every_form
+@every_shape
+def test_log_densities_and_weighted_moments_are_those_of_numpy(level, form, shape):
+    density, components, X, _ = random_mixture(0, form, shape)
+    weights = np.random.default_rng(1).uniform(size=(len(X), len(components.means))) ** 9
+    with native.using("off"):
+        log_density, sums = density.log_density(components, X), density.statistics(components, X, weights)
+    with native.using(level):
+        np.testing.assert_allclose(density.log_density(components, X), log_density, rtol=1e-12, atol=1e-11)
+        assert_same_sums(density.statistics(components, X, weights), sums)
+
+
+@needs_core
+@every_level
+@every_form
+@pytest.mark.parametrize("per_class", [1, 3])
+def test_the_most_probable_classes_are_those_of_numpy(level, form, per_class):
+    density, components, X, _ = random_mixture(0, form, (700, 3, 4 * per_class))
+    rng = np.random.default_rng(1)
+    weights = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(per_class), size=4)
+    parameters = engine.Parameters(*weights, components)
+    with native.using("off"):
+        expected = engine.class_log_joint(density, parameters, X).argmax(axis=1)
+    with native.using(level, threads=2):
+        np.testing.assert_array_equal(engine.most_probable_classes(density, parameters, X), expected)
+        far = np.full((1, 3), 1e200)
+        with np.errstate(over="ignore"):
+            assert engine.most_probable_classes(density, parameters, far).tolist() == [0]
+
+
+@needs_core
+@every_level
+@every_form
+@pytest.mark.parametrize("shape", [(300, 3, 2), (300, 9, 3), (300, 20, 3)], ids=str)
+def test_rows_may_be_laid_out_in_any_way_and_be_single_precision(level, form, shape):
+    density, components, X, log_weights = random_mixture(0, form, shape)
+    X = X.astype(np.float32)
+    expected = by_numpy(density, components, X.astype(np.float64), log_weights)
+    twice = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    for rows in (X, np.asfortranarray(X), twice[::2, ::2], X[::-1][::-1], read_only, X.astype(np.float64)):
+        with native.using(level):
+            found, statistics, _ = density.mixture_sums(components, rows, log_weights, None)
+        assert found == pytest.approx(expected[0], rel=1e-12)
+        assert_same_sums(statistics, expected[1])
+
+
+@needs_core
+@every_form
+@pytest.mark.parametrize("shape", [(400000, 2, 4), (60000, 10, 8), (40000, 40, 5)], ids=str)
+def test_no_digit_depends_on_the_number_of_threads(form, shape):
+    density, components, X, log_weights = random_mixture(0, form, shape)
+    assert len(X) > 1.5 * native.chunk_rows(form, shape[2], shape[1]), "nothing to share"
+    results = []
+    for threads in (1, 2, 3):
+        with native.using(threads=threads):
+            log_likelihood, sums, _ = density.mixture_sums(components, X, log_weights, None)
+            moments = density.statistics(components, X, np.exp(0.1 * X[:, :1]) * np.ones(shape[2]))
+            log_density = density.log_density(components, X[:5000])
+        results.append([np.float64(log_likelihood), *vars(sums).values(), *vars(moments).values(), log_density])
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+    expected, sums = by_numpy(density, components, X, log_weights)
+    assert float(results[0][0]) == pytest.approx(expected, rel=1e-12)
+
+
+@needs_core
+@every_level
+def test_the_exponential_is_right_to_the_last_digits(level):
+    """Of two spherical components in one place the log-densities differ by their weights alone."""
+    gaps = np.concatenate([-np.geomspace(1e-9, 740, 4000), -np.linspace(700, 712, 500)])
+    offset = -0.5 * np.log(2 * np.pi)
+    gaps = (offset + gaps) - offset  # as far as the core can tell them
+    density = Gaussian(FORMS["spherical"])
+    components = GaussianParameters(np.zeros((2, 1)), np.ones(2), np.ones(2))
+    X = np.zeros((1, 1))
+    with native.using(level):
+        found = [density.mixture_sums(components, X, np.array([0.0, gap]), None)[2][1] for gap in gaps]
+    with np.errstate(under="ignore"):
+        exact = np.exp(gaps.astype(np.longdouble))
+    expected = np.where(gaps < -708, 0.0, (exact / (1 + exact)).astype(np.float64))
+    np.testing.assert_allclose(found, expected, rtol=1.5e-15, atol=0)
+
+
+@needs_core
+@every_level
+@every_form
+def test_rows_too_far_away_for_a_density_are_treated_as_by_numpy(level, form):
+    density, components, X, log_weights = random_mixture(0, form, (300, 3, 2))
+    X[5] = 1e149
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = by_numpy(density, components, 1.0 * X, log_weights)[1]
+        with native.using(level):
+            found = density.mixture_sums(components, X, log_weights, None)[1]
+    np.testing.assert_allclose(found.weight, expected.weight, rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", ["off", *native.levels()])
+@pytest.mark.parametrize("n_features", [2, 10, 20])
+def test_small_clusters_far_apart_and_far_from_the_origin_keep_their_digits(level, n_features):
+    """Spread over size of 1e7, an offset of 1e6: against long double."""
+    rng = np.random.default_rng(0)
+    centres = 1e6 + 1e7 * rng.normal(size=(3, n_features))
+    group = np.arange(300) % 3
+    X = centres[group] + rng.normal(size=(300, n_features))
+    means = np.array([X[group == g].mean(axis=0) for g in range(3)]) + 0.01
+    covariances = np.broadcast_to(np.eye(n_features), (3, n_features, n_features)).copy()
+    density = Gaussian(reg_covar=0.0)
+    components = GaussianParameters(means, covariances, covariances.copy())
+    parameters = engine.Parameters(np.full(3, 1 / 3), np.ones((3, 1)), components)
+    with native.using(level):
+        sums = engine.free_sums(density, parameters, engine.Rows(X))
+        after = density.maximize(sums.statistics, components)
+    wide = X.astype(np.longdouble)
+    exact = -300 * (n_features / 2 * np.log(2 * np.longdouble(np.pi)) + np.log(np.longdouble(3)))
+    for g in range(3):
+        rows = wide[group == g]
+        centred = rows - rows.mean(axis=0)
+        np.testing.assert_allclose(
+            after.covariances[g], (centred.T @ centred / len(rows)).astype(np.float64), rtol=1e-7, atol=1e-9
+        )
+        exact -= ((rows - means[g].astype(np.longdouble)) ** 2).sum() / 2
+    assert sums.log_likelihood == pytest.approx(float(exact), rel=1e-13)
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------
+
+
+@needs_core
+@every_level
+@given(
+    seed=st.integers(0, 10**6),
+    n_classes=st.sampled_from([1, 2, 3, 4, 5, 8, 9]),
+    scale=st.sampled_from([0.0, 1.0, 30.0, 300.0, 1e4]),
+    certain=st.booleans(),
+)
+def test_pairs_are_those_of_the_log_domain(level, seed, n_classes, scale, certain):
+    rng = np.random.default_rng(seed)
+    pairs = np.array([(i, j) for i in range(8) for j in range(i)])
+    pairs = pairs[rng.random(len(pairs)) < 0.6]
+    must = rng.random(len(pairs)) < (1.0 if n_classes == 1 else 0.5)
+    confidence = rng.uniform(0.5, 1, size=len(pairs))
+    links = Links(
+        pairs[must],
+        pairs[~must],
+        must_confidence=None if certain else confidence[must],
+        cannot_confidence=None if certain else confidence[~must],
+    )
+    coupling = Pairwise().bind(links, 8, n_classes)
+    log_density = scale * rng.normal(size=(8, n_classes))
+    weights = rng.dirichlet(np.ones(n_classes)) + 1e-12
+    weights /= weights.sum()
+    with native.using("off"):
+        expected = coupling.expect(log_density, weights)
+    with native.using(level):
+        found = coupling.expect(log_density, weights)
+    for name, value in vars(expected).items():
+        size = np.abs(value).max(initial=1.0)
+        np.testing.assert_allclose(vars(found)[name], value, rtol=1e-10, atol=1e-12 * size, err_msg=name)
+
+
+# --- the loop ---------------------------------------------------------------------------------------------------
+
+
+def linked_problem(seed, form, n_classes, per_class, n=200, d=3):
+    density, components, X, _ = random_mixture(seed, form, (n, d, n_classes * per_class), scale=1.5)
+    rng = np.random.default_rng(seed)
+    classes = np.array([rng.integers(n_classes) for _ in range(n)])
+    links = Links.from_labels(classes, 40, random_state=seed)
+    points = links.points
+    coupling = Pairwise().bind(links.restrict(points), len(points), n_classes)
+    data = engine.Data(np.delete(X, points, axis=0), X[points])
+    weights = rng.dirichlet(np.ones(n_classes))
+    start = engine.Parameters(weights, rng.dirichlet(np.ones(per_class), size=n_classes), components)
+    return engine.Model(density, coupling, link_weight=0.7), data, start
+
+
+@needs_core
+@every_level
+@every_form
+@pytest.mark.parametrize(("n_classes", "per_class"), [(1, 2), (2, 1), (2, 3), (3, 1), (4, 2), (9, 1)])
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_fit_in_the_core_is_the_fit_of_numpy_at_every_step(level, form, n_classes, per_class, linked, monkeypatch):
+    model, data, start = linked_problem(3, form, n_classes, per_class)
+    if not linked:
+        model = replace(model, coupling=Pairwise().bind(Links(), 0, n_classes))
+        data = engine.Data(np.concatenate([data.free, data.linked]), data.linked[:0])
+    with native.using("off"):
+        expected = engine.fit(model, data, start, tol=0, max_iter=12)
+    monkeypatch.setattr(loop, "_careful_steps", None)  # the core makes all steps by itself
+    with native.using(level):
+        found = engine.fit(model, data, start, tol=0, max_iter=12)
+    np.testing.assert_allclose(found.trace, expected.trace, rtol=1e-10)
+    assert found.log_likelihood == found.trace[-1]
+    for name in ("class_weights", "cluster_weights"):
+        np.testing.assert_allclose(getattr(found.parameters, name), getattr(expected.parameters, name), rtol=1e-8)
+    for name in ("means", "covariances", "whiteners"):
+        one, other = (getattr(fit.parameters.components, name) for fit in (found, expected))
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-8)
+    assert engine.expect(model, data, found.parameters).log_likelihood == pytest.approx(found.log_likelihood, rel=1e-12)
+
+
+@needs_core
+@pytest.mark.parametrize("n_classes", [3, 5, 9])
+def test_class_weights_solve_the_same_equations(n_classes):
+    """Cannot-links alone, which leave most to Newton's method."""
+    rng = np.random.default_rng(n_classes)
+    X = 3.0 * rng.normal(size=(60, 2))
+    links = Links(cannot=[(i, i + 1) for i in range(0, 60, 2)])
+    coupling = Pairwise().bind(links, 60, n_classes)
+    density, components = random_components(rng, "diag", n_classes, 2)
+    start = engine.Parameters(rng.dirichlet(np.ones(n_classes)), np.ones((n_classes, 1)), components)
+    data = engine.Data(X[:0], X)
+    model = engine.Model(density, coupling)
+    fit = engine.fit(model, data, start, tol=0, max_iter=1)
+    expectation = engine.expect(model, data, start).links
+    expected = solve_class_weights(expectation.class_counts, expectation.n_apart, start.class_weights)
+    np.testing.assert_allclose(fit.parameters.class_weights, expected, rtol=1e-8, atol=1e-11)
+
+
+@needs_core
+def test_the_tolerance_ends_a_fit_at_the_same_step():
+    model, data, start = linked_problem(1, "full", 3, 1)
+    with native.using("off"):
+        expected = engine.fit(model, data, start, tol=1e-4, max_iter=200)
+    found = engine.fit(model, data, start, tol=1e-4, max_iter=200)
+    assert expected.converged
+    assert found.converged
+    assert len(found.trace) == len(expected.trace)
+
+
+@needs_core
+@every_form
+def test_where_the_core_is_stuck_python_makes_the_step(form):
+    """A large reg_covar makes J fall at the maximum; the step with care is Python's, and the trace never falls."""
+    model, data, start = linked_problem(2, form, 2, 1)
+    model = replace(model, density=Gaussian(FORMS[form], reg_covar=0.5))
+    with native.using("off"):
+        expected = engine.fit(model, data, start, tol=0, max_iter=60)
+    found = engine.fit(model, data, start, tol=0, max_iter=60)
+    assert len(found.trace) == 61
+    assert np.all(np.diff(found.trace) >= -1e-9 * np.abs(found.trace[1:]))
+    np.testing.assert_allclose(found.trace, expected.trace, rtol=1e-9)
+
+
+@needs_core
+def test_long_fits_are_made_in_several_calls():
+    """Signals are heard between calls; no step is made twice or left out."""
+    model, data, start = linked_problem(4, "full", 2, 2, n=3000)
+    work = native._step_work(model.density.to_native(start.components), model.coupling.to_native(), 3000)
+    n_steps = 3 * (2**6 * native.CHUNK_WORK // work)
+    found = engine.fit(model, data, start, tol=0, max_iter=n_steps)
+    assert len(found.trace) == n_steps + 1
+    with native.using("off"):
+        expected = engine.fit(model, data, start, tol=0, max_iter=30)
+    np.testing.assert_allclose(found.trace[:31], expected.trace, rtol=1e-10)
+
+
+# --- the whole --------------------------------------------------------------------------------------------------
+
+
+@needs_core
+@pytest.mark.parametrize("settings", [{}, {"clusters_per_class": 2}, {"shared_clusters": True}, {"shrinkage": 3.0}])
+@pytest.mark.parametrize("with_links", [True, False])
+def test_estimators_do_not_tell_who_computed(settings, with_links):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(60, 3)), rng.normal(size=(60, 3)) + 3])
+    y = np.repeat([0, 1], 60)
+    links = Links.from_labels(y, 20, random_state=0) if with_links else None
+    models = []
+    for level in ("off", None):
+        with native.using(level):
+            models.append(LinkMixture(2, random_state=0, max_iter=15, tol=0, **settings).fit(X, links=links))
+    np.testing.assert_allclose(models[1].log_likelihood_trace_, models[0].log_likelihood_trace_, rtol=1e-10)
+    np.testing.assert_array_equal(models[1].labels_, models[0].labels_)
+    np.testing.assert_allclose(models[1].predict_proba(X), models[0].predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("covariance_type", list(FORMS))
+@pytest.mark.parametrize("with_links", [True, False])
+def test_single_precision_is_read_as_it_is(covariance_type, with_links, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(80, 3)), rng.normal(size=(80, 3)) + 3]).astype(np.float32)
+    links = Links.from_labels(np.repeat([0, 1], 80), 12, random_state=0) if with_links else None
+    seen = []
+    fit = engine.fit
+
+    def recorded(model, data, start, **settings):
+        seen.append(data.free.dtype)
+        return fit(model, data, start, **settings)
+
+    monkeypatch.setattr(loop, "fit", recorded)
+    first = LinkMixture(2, covariance_type=covariance_type, max_iter=0, random_state=0).fit(X)
+    names = ("class_weights", "cluster_weights", "means", "covariances")
+    init = {name: getattr(first, f"{name}_") for name in names}
+    single, double = (
+        LinkMixture(2, covariance_type=covariance_type, init=init, max_iter=10, tol=0).fit(rows, links=links)
+        for rows in (X, X.astype(np.float64))
+    )
+    assert seen[1:] == [np.float32, np.float64]
+    np.testing.assert_allclose(single.log_likelihood_trace_, double.log_likelihood_trace_, rtol=1e-11)
+    for name in (*names, "labels"):
+        one, other = getattr(single, f"{name}_"), getattr(double, f"{name}_")
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=1e-10)
+
+
+@needs_core
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.parametrize("shape", [(300, 3, 2), (400000, 4, 8)], ids=str)
+def test_ctrl_c_ends_a_fit_promptly(shape):
+    n, d, n_classes = shape
+    X = np.random.default_rng(0).normal(size=(n, d))
+    model = LinkMixture(n_classes, tol=0, max_iter=10**8, random_state=0)
+    sent = []
+
+    def interrupt():
+        sent.append(time.perf_counter())
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    timer = threading.Timer(1.5, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert time.perf_counter() - sent[0] < 2.0
+    assert not hasattr(model, "means_")
+
+
+def test_the_environment_turns_the_core_off():
+    script = "from linkmix import native; assert not native.active(); assert 'NumPy' in native.description()"
+    environment = {**os.environ, "LINKMIX_NATIVE": "0"}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+
+
+@needs_core
+def test_the_environment_chooses_instructions_and_threads():
+    script = "from linkmix import native; assert native.description() == 'native core, base, 3 threads'"
+    environment = {**os.environ, "LINKMIX_NATIVE": "base", "OMP_NUM_THREADS": "3"}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+
+
+@needs_core
+def test_what_does_not_fit_together_is_refused_and_not_read_past_its_end():
+    core = native._core
+    X, means, whiteners = np.zeros((10, 2)), np.zeros((3, 2)), np.ones((3, 2, 2))
+    out = np.empty(1 + 3 + 6 + 12)
+    core.sums(0, False, X, means, whiteners, np.zeros(3), None, 0, 10, out)
+    for wrong in (
+        (0, False, X, means, whiteners, np.zeros(3), None, 0, 11, out),
+        (0, False, X, means, whiteners, np.zeros(2), None, 0, 10, out),
+        (0, False, X, means, whiteners[:2], np.zeros(3), None, 0, 10, out),
+        (0, False, X, means, whiteners, np.zeros(3), np.ones(9), 0, 10, out),
+        (0, False, X, means, whiteners, np.zeros(3), None, 0, 10, out[:-1]),
+        (0, False, X.astype(int), means, whiteners, np.zeros(3), None, 0, 10, out),
+        (0, False, X, means.ravel()[:5], whiteners, np.zeros(3), None, 0, 10, out),
+    ):
+        with pytest.raises(ValueError):  # noqa: PT011
+            core.sums(*wrong)
+    with pytest.raises(ValueError, match="names point 5"):
+        core.pairs(
+            *(np.zeros((5, 2)), np.full(2, 0.5), np.array([[0, 5]]), np.ones(1), np.zeros(1)),
+            *(np.empty((5, 2)), np.empty((2, 2)), np.empty(1)),
+        )
+    with pytest.raises(ValueError, match="no instruction set"):
+        core.use("abacus")

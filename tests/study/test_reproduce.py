@@ -1,0 +1,210 @@
+"""The experiments at one command: every run is there, a stopped one goes on, and the page says what was found."""
+
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from linkmix.app.cli import main
+from linkmix.study.comparison import Run
+from linkmix.study.paper import claims, protocol, report
+from linkmix.study.paper.data import MissingData
+
+SMALL = ("toy", "two-moons")
+KEY = ["experiment", *Run._fields]
+SAME = [*KEY, "purity", "ari", "links_satisfied", "purity_predict", "ari_predict"]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Three trials of the experiments that need no files, by the command."""
+    folder = tmp_path_factory.mktemp("results")
+    result = CliRunner().invoke(main, ["reproduce", *SMALL, "--trials", "3", "--jobs", "1", "--out", str(folder)])
+    assert result.exit_code == 0, result.output
+    return folder, result.output
+
+
+def test_three_trials_of_all_experiments(tmp_path):
+    try:
+        for name in protocol.PAPER:
+            for data in protocol.EXPERIMENTS[name].data:
+                protocol.room.load(data)
+    except MissingData as error:
+        pytest.skip(str(error))
+    result = CliRunner().invoke(main, ["reproduce", "--trials", "3", "--jobs", "2", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    table = pd.read_parquet(tmp_path / protocol.TABLE)
+    assert set(table["experiment"]) == set(protocol.PAPER)
+    assert len(table) == sum(len(list(protocol.EXPERIMENTS[name].runs(3))) for name in protocol.PAPER)
+    assert table["error"].isna().all(), table.loc[table["error"].notna(), [*KEY, "error"]].to_string()
+    assert table["purity"].between(0, 1).all()
+    for name in ("haberman", "thyroid"):  # purity can not be below the share of the largest class
+        floor = protocol.floor(protocol.load(name)[1])
+        assert table.loc[table["data"] == name, "purity"].min() >= floor
+    for figure in ("toy", "two-moons", "digits", "purity-both", "purity-must", "purity-cannot", "coil20"):
+        assert (tmp_path / f"{figure}.png").stat().st_size > 10_000
+        assert (tmp_path / f"{figure}.svg").read_text().startswith("<?xml")
+    assert len(claims.examine(table)) == len(claims.CLAIMS)
+
+
+def test_the_command_says_what_it_found(small):
+    folder, output = small
+    assert "holds              Toy: without links the mixture takes the other split" in output
+    assert f"{folder}/index.html" in output.replace("\n", "")
+    assert "0 failed" in output
+
+
+def test_the_page_links_to_what_is_there(small):
+    folder, _ = small
+
+    class Targets(HTMLParser):
+        found: list[str]
+
+        def handle_starttag(self, tag, attributes):
+            self.found += [value for key, value in attributes if key in ("src", "href")]
+
+    parser = Targets()
+    parser.found = []
+    parser.feed((folder / "index.html").read_text())
+    assert {"toy.png", "toy.svg", "two-moons.png", "runs.parquet"} <= set(parser.found)
+    for target in parser.found:
+        assert (folder / target).exists(), target
+    assert not list(folder.glob(".*"))  # nothing half-written
+
+
+def test_methods_without_links_run_once_a_trial(small):
+    table = pd.read_parquet(small[0] / protocol.TABLE)
+    without = table[table["method"] == "gmm"]
+    assert (without["n_links"] == 0).all()
+    assert without.groupby(["experiment", "data"]).size().eq(3).all()
+    assert not table.duplicated(KEY).any()
+
+
+def test_a_killed_run_ends_as_an_unbroken_one(small, tmp_path):
+    unbroken = pd.read_parquet(small[0] / protocol.TABLE)
+    script = (
+        "from pathlib import Path\nfrom linkmix.study.paper import protocol\n"
+        f"protocol.run({SMALL!r}, Path({str(tmp_path)!r}), trials=3, n_jobs=2, progress=False)"
+    )
+    journal = tmp_path / protocol.JOURNAL
+    for n_runs in (5, 20):  # killed twice
+        process = subprocess.Popen([sys.executable, "-c", script])
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not (journal.exists() and journal.read_text().count("\n") >= n_runs):
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        assert not (tmp_path / protocol.TABLE).exists()
+    done = journal.read_text().count("\n")
+    assert 20 <= done < len(unbroken)
+    resumed = protocol.run(SMALL, tmp_path, trials=3, progress=False)
+    pd.testing.assert_frame_equal(resumed[SAME], unbroken[SAME])
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / protocol.TABLE)[SAME], unbroken[SAME])
+
+
+def test_more_trials_add_to_those_that_are_there(small):
+    folder, _ = small
+    before = (folder / protocol.JOURNAL).read_text()
+    table = protocol.run(["two-moons"], folder, trials=4, progress=False)
+    after = (folder / protocol.JOURNAL).read_text()
+    assert after.startswith(before)
+    assert after.count("\n") - before.count("\n") == len(list(protocol.EXPERIMENTS["two-moons"].runs(1)))
+    assert set(table["seed"]) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("name", list(protocol.EXPERIMENTS))
+def test_no_run_is_doubled(name):
+    runs = list(protocol.EXPERIMENTS[name].runs(2))
+    assert len(set(runs)) == len(runs)
+    assert [run.seed for run in runs] == sorted(run.seed for run in runs)
+
+
+def test_an_unknown_name_is_refused():
+    result = CliRunner().invoke(main, ["reproduce", "moons"])
+    assert result.exit_code == 2
+    assert "experiment 'moons' is not known: choose from toy, two-moons" in result.output
+
+
+def test_missing_data_say_how_to_get_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKMIX_DATA", str(tmp_path))
+    monkeypatch.setenv("LINKMIX_CACHE", str(tmp_path))
+    monkeypatch.setattr("linkmix.study.paper.data.urlopen", _no_network)
+    protocol.load.cache_clear()  # another test may have loaded it
+    result = CliRunner().invoke(main, ["reproduce", "coil20", "--trials", "1", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "coil20-10 could not be downloaded" in result.output
+    assert "coil20.npz" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def _no_network(*_, **__):
+    raise OSError("no network")
+
+
+def test_failures_are_on_the_page(tmp_path):
+    rows = [("toy", "toy", "paper", "even", 4, s, 0.9, 0.5, 1.0, 0.9, 0.5, 0.1, 1.0, None) for s in range(3)]
+    table = pd.DataFrame(rows, columns=[*KEY, *protocol_scores()])
+    table.loc[1, protocol_scores()[:-1]] = np.nan
+    table.loc[1, "error"] = "ValueError: <b>broken</b>"
+    page = report.write(table, tmp_path, "linkmix reproduce toy").read_text()
+    assert "<h2>1 failed runs</h2>" in page
+    assert "&lt;b&gt;broken&lt;/b&gt;" in page
+
+
+def protocol_scores():
+    return ["purity", "ari", "links_satisfied", "purity_predict", "ari_predict", "seconds", "peak_mb", "error"]
+
+
+def frame(methods):
+    """A table of purity-against-links runs: for each method its purity without noise, by kind."""
+    rows = [
+        (data, data, method, kind, 0 if method == "gmm" else n, s, p, np.nan)
+        for data in claims.PURITY_SETS
+        for kind in ("both", "must", "cannot")
+        for method, p in methods.items()
+        for n in (16, 64)
+        for s in range(4)
+    ]
+    table = pd.DataFrame(rows, columns=["experiment", *Run._fields, "purity", "purity_predict"])
+    noise = np.random.default_rng(0).normal(0, 0.01, len(table))
+    return table.assign(purity=table["purity"] + noise)
+
+
+@pytest.mark.parametrize(("other", "verdict"), [(0.6, "holds"), (0.9, "does not hold"), (0.8, "does not hold")])
+def test_a_claim_to_be_ahead_is_tested_beyond_chance(other, verdict):
+    table = frame({"gmm": 0.5, "paper": 0.8, "gmm-ec": other, "em-pc": 0.7, "spectral": 0.5, "sskk": 0.5, "csc": 0.5})
+    found = {claim.text: finding for claim, finding in claims.examine(table)}
+    assert found["GM-PR is clearly ahead of GMM-EC with any number of links on all data."].verdict == verdict
+    assert found["GM-PR is at least as good as EM-PC with cannot-links alone."].verdict == "holds"
+    toy = [text for text in found if text.startswith("Toy")]
+    assert not toy  # no run of it, no finding
+
+
+def test_differences_are_paired_by_hand():
+    table = frame({"gmm": 0.5, "paper": 0.8})
+    cells = claims.differences(table, "paper", "gmm")
+    rows = table[(table["kind"] == "both") & (table["data"] == "thyroid")]
+    paper = rows[(rows["method"] == "paper") & (rows["n_links"] == 16)].set_index("seed")["purity"]
+    gmm = rows[rows["method"] == "gmm"].drop_duplicates("seed").set_index("seed")["purity"]
+    by_hand = paper - gmm
+    assert cells.loc[("thyroid", 16), "mean"] == pytest.approx(by_hand.mean())
+    assert cells.loc[("thyroid", 16), "error"] == pytest.approx(by_hand.std(ddof=1) / 2)
+
+
+def test_samples_are_the_same_each_time():
+    X, y = protocol.load("wine@50")
+    assert X.shape == (50, 13)
+    assert np.array_equal(y, protocol.load("wine@50")[1])
+    assert 0.9 < protocol.ceiling(*protocol.load("wine")) <= 1
+
+
+def test_the_docs_name_every_experiment():
+    text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text()
+    for name in protocol.EXPERIMENTS:
+        assert f"`{name}`" in text

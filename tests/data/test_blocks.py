@@ -19,7 +19,7 @@ ENGINES = ["native", "off"]
 
 
 @pytest.fixture(params=ENGINES)
-def engine_input(request):
+def computed_by(request):
     if request.param == "native" and not native.active():
         pytest.skip("the native core is not built")
     with native.using("off" if request.param == "off" else None):
@@ -72,7 +72,7 @@ def assert_equal_fits(one, other):
 @pytest.mark.parametrize("linked_points", ["apart", "both"])
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_every_digit_of_a_fit_to_blocks_is_that_of_the_fit_in_memory(
-    engine, small_portions, covariance_type, linked_points
+    computed_by, small_portions, covariance_type, linked_points
 ):
     X, _, links = problem()
     shape = {"full": (3, 1, 3, 3), "tied": (3, 3), "diag": (3, 1, 3), "spherical": (3, 1)}[covariance_type]
@@ -98,7 +98,7 @@ def test_the_parts_of_a_stream_are_really_small(small_portions, monkeypatch):
     assert sizes == [200] * (n_free // 200) + [n_free % 200]
 
 
-def test_weights_and_known_labels_follow_their_rows(engine, small_portions):
+def test_weights_and_known_labels_follow_their_rows(computed_by, small_portions):
     X, y, links = problem()
     known = np.where(np.arange(len(y)) % 50 == 3, y, -1)
     weights = np.random.default_rng(3).integers(0, 3, size=len(X)).astype(float)
@@ -193,7 +193,7 @@ def test_a_warm_start_keeps_the_numbers_of_the_classes(small_portions):
     assert np.mean(fit.fit(Blocks(cuts(X)), links=links).predict(X) == before) > 0.8
 
 
-def test_missing_values_and_other_densities(engine, small_portions):
+def test_missing_values_and_other_densities(computed_by, small_portions):
     X, _, links = problem()
     X[::7, 1] = np.nan
     assert_equal_fits(model().fit(X, links=links), model().fit(Blocks(cuts(X)), links=links))

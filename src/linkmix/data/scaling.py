@@ -5,17 +5,13 @@ is close together. Such a column is calmed by asinh, which is linear around the 
 a narrow class inside a wide one is best seen as it is: the search looks at the points in both ways.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.data.blocks import Blocks, Table, check_size
-
-T = TypeVar("T")
-
+from linkmix.data.blocks import Blocks, Table
+from linkmix.data.summary import summarise
 
 SKEWED = 1.0
 """Skewness from which on, to either side, a column has a long tail."""
@@ -115,21 +111,12 @@ def scaled_blocks(blocks: Blocks | None, table: Table, scaling: Scaling) -> Bloc
 
 def _plain(points: Floats | Table) -> Scaling:
     """Mean and standard deviation of each column; 0 for one that is constant, unless all of them are."""
-
-    def blocks(function: Callable[[Array], T]) -> list[T]:
-        return list(points.map(function)) if isinstance(points, Table) else [function(points)]
-
-    count, total, low, high = (np.stack(each) for each in zip(*blocks(_extent), strict=True))
-    n_values = count.sum(axis=0)
-    if not n_values.all():
-        column = int(np.flatnonzero(n_values == 0)[0])
+    found = summarise(points)
+    if not found.n_values.all():
+        column = int(np.flatnonzero(found.n_values == 0)[0])
         raise ValueError(f"column {column} of X has no value in any row: drop it")
-    center = total.sum(axis=0) / n_values
-    smallest, largest = np.fmin.reduce(low, axis=0), np.fmax.reduce(high, axis=0)
-    scale = np.sqrt(np.sum(blocks(lambda block: np.nansum((block - center) ** 2, axis=0)), axis=0) / n_values)
-    constant = (largest == smallest) | (scale == 0)
-    scale = np.where(constant, 1.0 if constant.all() else 0.0, scale)
-    return Scaling(center, scale, np.zeros_like(center), np.zeros_like(center))
+    scale = np.ones_like(found.spread) if found.constant.all() else found.spread
+    return Scaling(found.mean, scale, np.zeros_like(scale), np.zeros_like(scale))
 
 
 def _calmed(some: Floats, plain: Scaling) -> Scaling:
@@ -146,10 +133,3 @@ def _calmed(some: Floats, plain: Scaling) -> Scaling:
         calmed = np.arcsinh((values - middle[j]) / width[j])
         center[j], scale[j] = calmed.mean(), calmed.std()
     return Scaling(center, scale, middle, width)
-
-
-def _extent(block: Array) -> tuple[Floats, Floats, Floats, Floats]:
-    """Number of values, sum, smallest and largest of each column."""
-    check_size(block)
-    low, high = (np.asarray(f.reduce(block, axis=0, initial=np.nan)) for f in (np.fmin, np.fmax))
-    return (~np.isnan(block)).sum(axis=0).astype(np.float64), np.nansum(block, axis=0), low, high

@@ -5,20 +5,17 @@ from linkmix.tables.labels import write_labels
 from linkmix.tables.points import Points, column_names, read_points
 from linkmix.tables.scratch import piled
 from linkmix.tables.statements import Statement, read_links, read_statements, to_links, write_links
-from linkmix.tables.summary import Summary, summarise
 
 __all__ = [
     "Examination",
     "Points",
     "Statement",
-    "Summary",
     "column_names",
     "examine_links",
     "piled",
     "read_links",
     "read_points",
     "read_statements",
-    "summarise",
     "to_links",
     "write_labels",
     "write_links",

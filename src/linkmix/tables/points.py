@@ -10,10 +10,10 @@ import numpy as np
 from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.errors import BadFile
 from linkmix.data.blocks import Blocks
+from linkmix.data.summary import Summary, summarise
 from linkmix.tables.ids import IdColumn, RowNumbers, TextIds
 from linkmix.tables.scratch import Texts, piled
 from linkmix.tables.sources import Columns, Parquet, ReadAgain, Text, open_source
-from linkmix.tables.summary import Summary, summarise
 from linkmix.tables.text import listed
 
 

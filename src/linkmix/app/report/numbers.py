@@ -9,8 +9,9 @@ import numpy as np
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.data.blocks import Blocks
+from linkmix.data.summary import summarise
 from linkmix.links import Links
-from linkmix.tables import Points, summarise
+from linkmix.tables import Points
 
 UNSURE = 0.8
 """A point whose label is less probable than this is unsure."""

@@ -15,7 +15,8 @@ from linkmix.data import rows
 from linkmix.plots import choice_of_classes
 from linkmix.search import BUDGETS
 from linkmix.search.guesses import LABELINGS, by_links, first_guesses
-from linkmix.search.ranking import AGREEMENT, STRUCTURE, Evidence, agreement, by_links_structure_and_agreement, weigh
+from linkmix.search.ranking import Evidence, agreement, by_links_structure_and_agreement, weigh
+from linkmix.search.settings import SETTINGS
 from linkmix.search.shapes import SHAPES
 from linkmix.search.structure import graphs, modularity, structure
 
@@ -199,10 +200,13 @@ def test_wrong_links_of_a_named_annotator_do_little_harm():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_classes": "many"}, "n_classes='many': give a number of classes, or 'auto'"),
+        (
+            {"n_classes": "many"},
+            "'n_classes' parameter of AutoLinkMixture must be an int .* or a str among {'auto'}. Got 'many'",
+        ),
         ({"n_classes": 0}, "n_classes"),
         ({"committee": 0}, "committee"),
-        ({"budget": "huge"}, "budget='huge'"),
+        ({"budget": "huge"}, "'budget' parameter .* Got 'huge'"),
         ({"n_classes": 200}, "n_samples=178 is less than n_classes=200"),
     ],
 )
@@ -235,9 +239,9 @@ def test_links_structure_and_agreement_are_weighed_in_one_unit():
 
     many = [evidence(one)] * 9
     assert rule([*many, evidence(other)], 2).argmax() < 9
-    enough = 1.6 * AGREEMENT * 12 / STRUCTURE
+    enough = 1.6 * SETTINGS.agreement * 12 / SETTINGS.structure
     assert rule([*many, evidence(other, structure=enough)], 2).argmax() == 9
-    assert rule([*many, evidence(other, -1.0 - 2 * AGREEMENT * 12, enough)], 2).argmax() < 9
+    assert rule([*many, evidence(other, -1.0 - 2 * SETTINGS.agreement * 12, enough)], 2).argmax() < 9
     without = [evidence(one, n_links=0.0)] * 9  # no link says who is to be believed
     assert rule([*without, evidence(other, structure=0.01, n_links=0.0)], 2).argmax() == 9
 

@@ -6,13 +6,13 @@ gets a `Table`: rows with numbers that can be picked, labelled and added up, but
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.utils import check_array
@@ -39,15 +39,20 @@ class Survey:
 
 @dataclass(frozen=True)
 class Door:
-    """What a block must be: numbers of some kinds, complete or not, that pass a check of their values."""
+    """What a block must be: numbers of some kinds, complete or not, that pass a check of their values.
+
+    ``through`` is what is done with the numbers of every block after that, such as scaling.
+    """
 
     kinds: list[type]
     missing: bool
     check: Callable[[Array], None]
+    through: Callable[[Array], Array] | None = None
 
     def numbers(self, block: Any) -> Array:
         """A block as an array of numbers; nothing is checked but its kind."""
-        return check_array(block, dtype=self.kinds, ensure_all_finite=False, ensure_min_samples=0)  # type: ignore[no-any-return]
+        X: Array = check_array(block, dtype=self.kinds, ensure_all_finite=False, ensure_min_samples=0)
+        return X if self.through is None else self.through(X)
 
     def survey(self, block: Any) -> Survey:
         """Look at every number of a block."""
@@ -95,6 +100,7 @@ class Table(ABC):
                 )
         self.door = door
         self.surveys = surveys
+        self.n_features = len(surveys[0].seen)
 
     @property
     def head(self) -> Any:
@@ -109,7 +115,7 @@ class Table(ABC):
     @cached_property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-        return sum(survey.n_rows for survey in self.surveys), len(self.surveys[0].seen)
+        return sum(survey.n_rows for survey in self.surveys), self.n_features
 
     @cached_property
     def firsts(self) -> Ints:
@@ -118,6 +124,14 @@ class Table(ABC):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def through(self, function: Callable[[Array], Array]) -> Self:
+        """The same rows, each block of numbers passed through a function as it is read."""
+        other = copy(self)
+        other.door = replace(self.door, through=function)
+        other.n_features = function(np.empty((0, self.n_features))).shape[1]
+        vars(other).pop("shape", None)
+        return other
 
     def cut(self, number: int, at: Sequence[Array]) -> list[Array]:
         """What belongs to one block of sorted row numbers, then counted from its beginning, and arrays along them."""
@@ -165,6 +179,13 @@ def label_rows(function: Callable[[Array], Ints], block: Array, rows: Ints, valu
     labels = function(block)
     labels[rows] = values
     return labels
+
+
+def take(points: Array | Table, rows: Ints) -> Array:
+    """Some rows of an array or a table, by their sorted numbers; without a copy if these are all rows of an array."""
+    if isinstance(points, Table):
+        return points.take(rows)
+    return points if len(rows) == len(points) else points[rows]
 
 
 class Source(ABC):

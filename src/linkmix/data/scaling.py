@@ -9,21 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.data.blocks import Blocks, Table
+from linkmix.basics.arrays import Array, Floats
+from linkmix.data.blocks import Table, take
 from linkmix.data.summary import summarise
 
-SKEWED = 1.0
-"""Skewness from which on, to either side, a column has a long tail."""
-ENOUGH = 0.15
-"""Share of the columns with long tails from which on it is worth to calm them."""
 MOST_ROWS = 10_000
 """Rows, evenly spaced, by which tails are judged."""
 PLAIN, CALM = "plain", "calm"
 """Names of the two ways."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scaling:
     """How columns are scaled: where `width` is not 0 by asinh((x - middle) / width) first, then (x - center) / scale.
 
@@ -47,6 +43,11 @@ class Scaling:
     middle: Floats
     width: Floats
 
+    @classmethod
+    def plain(cls, center: Floats, scale: Floats) -> "Scaling":
+        """Scaling without calmed tails."""
+        return cls(center, scale, np.zeros_like(center), np.zeros_like(center))
+
     def __call__(self, X: Array) -> Floats:
         """Rows of scaled columns."""
         used = self.scale > 0
@@ -58,8 +59,12 @@ class Scaling:
         Z /= self.scale[used]
         return Z
 
+    def of(self, points: Array | Table) -> Floats | Table:
+        """Points in memory, or a table, scaled."""
+        return points.through(self) if isinstance(points, Table) else self(points)
+
     def log_slope(self, X: Array) -> Floats:
-        """Logarithm of the volume that a unit of volume around each row becomes; of the values that are known."""
+        """Log of the factor by which volume changes around each row; only known values count."""
         used, calm = self.scale > 0, self.width > 0
         slope = -(~np.isnan(X[:, used]) @ np.log(self.scale[used]))
         if calm.any():
@@ -68,66 +73,42 @@ class Scaling:
         return np.asarray(slope)
 
 
-class Rows:
-    """Rows of an array, or of a table that is read block by block, and the ways to scale them.
+def scalings(points: Floats | Table, skewed: float, enough: float) -> dict[str, Scaling]:
+    """The ways in which the search looks at points: plain, and with long tails calmed where enough columns have one.
 
     Parameters
     ----------
     points : ndarray or Table
         Checked points.
-    blocks : Blocks, optional
-        Where the table comes from.
+    skewed : float
+        Skewness, to either side, from which on a column has a long tail.
+    enough : float
+        Share of columns with long tails from which on it is worthwhile to calm them.
+
+    Returns
+    -------
+    dict of str to Scaling
     """
-
-    def __init__(self, points: Floats | Table, blocks: Blocks | None) -> None:
-        self.points, self.blocks = points, blocks
-        some = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_ROWS)).astype(np.int64))
-        plain = _plain(points)
-        calm = _calmed(self.take(some), plain)
-        n_long, n_used = np.count_nonzero(calm.width), np.count_nonzero(plain.scale)
-        self.scalings = {PLAIN: plain, CALM: calm} if n_long >= max(1, ENOUGH * n_used) else {PLAIN: plain}
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def take(self, rows: Ints) -> Floats:
-        """Some rows as they are, by their sorted numbers."""
-        if isinstance(self.points, Table):
-            return np.asarray(self.points.take(rows))
-        return self.points if len(rows) == len(self) else self.points[rows]
-
-    def all(self, scaling: Scaling) -> Floats | Blocks:
-        """All of them scaled, to be fitted to."""
-        if not isinstance(self.points, Table):
-            return scaling(self.points)
-        return scaled_blocks(self.blocks, self.points, scaling)
-
-
-def scaled_blocks(blocks: Blocks | None, table: Table, scaling: Scaling) -> Blocks:
-    """Blocks whose columns are scaled as they are read."""
-    assert blocks is not None
-    return Blocks(lambda: (scaling(table.door.numbers(block)) for block in blocks))
-
-
-def _plain(points: Floats | Table) -> Scaling:
-    """Mean and standard deviation of each column; 0 for one that is constant, unless all of them are."""
     found = summarise(points)
     if not found.n_values.all():
         column = int(np.flatnonzero(found.n_values == 0)[0])
         raise ValueError(f"column {column} of X has no value in any row: drop it")
-    scale = np.ones_like(found.spread) if found.constant.all() else found.spread
-    return Scaling(found.mean, scale, np.zeros_like(scale), np.zeros_like(scale))
+    plain = Scaling.plain(found.mean, np.ones_like(found.spread) if found.constant.all() else found.spread)
+    some = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_ROWS)).astype(np.int64))
+    calm = _calmed(take(points, some), plain, skewed)
+    n_long, n_used = np.count_nonzero(calm.width), np.count_nonzero(plain.scale)
+    return {PLAIN: plain, CALM: calm} if n_long >= max(1, enough * n_used) else {PLAIN: plain}
 
 
-def _calmed(some: Floats, plain: Scaling) -> Scaling:
+def _calmed(some: Floats, plain: Scaling, skewed: float) -> Scaling:
     """The same with long tails calmed, judged by some rows."""
     far = np.where(plain.scale > 0, some - plain.center, 0.0) / np.where(plain.scale > 0, plain.scale, 1.0)
     center, scale, middle, width = (array.copy() for array in (plain.center, plain.scale, plain.middle, plain.width))
-    for j in np.flatnonzero(np.abs(np.nanmean(far**3, axis=0)) > SKEWED):
+    for j in np.flatnonzero(np.abs(np.nanmean(far**3, axis=0)) > skewed):
         values = some[:, j][~np.isnan(some[:, j])]
         median = np.median(values)
-        deviation = 1.4826 * np.median(np.abs(values - median))  # for a normal one the standard deviation
-        if deviation == 0:  # one value for most rows, as of empty pixels, and no tail
+        deviation = 1.4826 * np.median(np.abs(values - median))  # equals the standard deviation of a normal column
+        if deviation == 0:  # most rows share one value, such as empty pixels: no tail
             continue
         middle[j], width[j] = median, deviation
         calmed = np.arcsinh((values - middle[j]) / width[j])

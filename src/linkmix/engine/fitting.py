@@ -1,22 +1,22 @@
-"""From checked input to a fit: rows parted into free and linked, starts tried, linked points labelled."""
+"""From checked input to a fit: linked rows separated from free ones, starts tried, linked points labelled."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.utils.random import sample_without_replacement
 from threadpoolctl import ThreadpoolController
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.errors import DegenerateCluster, InfeasibleLinks
-from linkmix.couplings import Coupling
-from linkmix.data.blocks import Table
+from linkmix.couplings import BoundCoupling, Coupling
+from linkmix.data.blocks import Table, take
 from linkmix.data.rows import Rows, without
+from linkmix.data.sample import sample_around
 from linkmix.densities import Density
 from linkmix.engine import loop, starts, steps
 from linkmix.engine.values import Data, Fit, Model, Parameters
@@ -24,7 +24,7 @@ from linkmix.links import Links
 
 LINKS_SHOWN = 10
 WIDE = 64
-"""From so many columns on, the matrices of a fit are large enough to share among threads."""
+"""From this number of columns on, matrices are large enough to be shared among threads."""
 TINY = 2**12
 """With no more numbers than this, linear algebra keeps to one thread by itself."""
 SAMPLE_NUMBERS = 2**20
@@ -35,87 +35,82 @@ STARTS: dict[str, Callable[..., Ints]] = {
 }
 
 
+PointsT = TypeVar("PointsT", bound=Array | Table, covariant=True)
+"""Points in memory, or elsewhere."""
 Start = Callable[[], Parameters]
-"""A way to make a start: it may fail, and then only this one start is lost."""
+"""Makes a start. It may fail, and then only this one start is lost."""
 
 
 @dataclass(frozen=True)
-class Knowledge:
-    """All that is given: points (n, d), links between them, and where they are given, weights and known labels."""
+class Knowledge(Generic[PointsT]):
+    """Everything that is given: points (n, d) in memory or elsewhere, links, and maybe weights and known labels."""
 
-    X: Array
+    X: PointsT
     links: Links
     sample_weight: Floats | None = None
     known: Ints | None = None
 
+    def among(self, rows: Ints) -> "Knowledge[Array]":
+        """What is known of some rows, given by their sorted numbers."""
+        weights, known = self.sample_weight, self.known
+        return Knowledge(
+            take(self.X, rows),
+            self.links if len(rows) == len(self.X) else self.links.restrict(rows),
+            None if weights is None else weights[rows],
+            None if known is None else known[rows],
+        )
 
-@dataclass(frozen=True)
-class FarKnowledge:
-    """The same of points that are not in memory."""
 
-    X: Table
-    links: Links
-    sample_weight: Floats | None = None
-    known: Ints | None = None
+def at_hand(given: Knowledge[Array | Table], random: RandomState) -> Knowledge[Array]:
+    """What is given, in memory: for points that are elsewhere, a sample with all linked rows.
 
-
-def at_hand(given: Knowledge | FarKnowledge, random: RandomState) -> Knowledge:
-    """All that is given, as far as it fits into memory: of points that are elsewhere a sample.
-
-    It holds all linked rows, and as many of the rows with known labels as a sample of rows has place for.
+    It holds as many of the rows with known labels as a sample has room for.
     """
-    if isinstance(given, Knowledge):
-        return given
+    if not isinstance(given.X, Table):
+        return given  # type: ignore[return-value]
     n, d = given.X.shape
-    size = min(n, max(1, SAMPLE_NUMBERS // d))
-    weights, known = given.sample_weight, given.known
-    rows = sample_without_replacement(n, size, random_state=random)
-    if weights is not None:
-        rows = rows[weights[rows] > 0]
-    if known is not None:
-        told = np.flatnonzero(known >= 0)
-        rows = np.union1d(rows, random.choice(told, min(size, len(told)), replace=False))
-    rows = np.union1d(rows, given.links.points)
-    return Knowledge(
-        given.X.take(rows),
-        given.links.restrict(rows),
-        None if weights is None else weights[rows],
-        None if known is None else known[rows],
-    )
+    size = max(1, SAMPLE_NUMBERS // d)
+    needed = given.links.points
+    if given.known is not None:
+        told = np.flatnonzero(given.known >= 0)
+        needed = np.union1d(needed, random.choice(told, min(size, len(told)), replace=False))
+    return given.among(sample_around(n, needed, size, random, given.sample_weight))
 
 
-def part(given: Knowledge | FarKnowledge, *, keep_linked: bool = False) -> Data:
-    """Part linked rows from free ones; with ``keep_linked`` linked rows are free rows as well."""
-    points = given.links.points
-    if isinstance(given, FarKnowledge):
-        weights, known = given.sample_weight, given.known
+def part(given: Knowledge[Array | Table], *, keep_linked: bool = False) -> Data:
+    """Separate linked rows from free ones; with ``keep_linked`` linked rows are free rows as well."""
+    points, weights, known = given.links.points, given.sample_weight, given.known
+    if isinstance(given.X, Table):
         return Data(
             given.X.free(points[:0] if keep_linked else points, weights, known),
             given.X.take(points),
             linked_weights=None if weights is None else weights[points],
             linked_known=None if known is None else known[points],
         )
-    weights, known = given.sample_weight, given.known
     rows = Rows(given.X, weights, known)  # a view where no row is linked: no copy of all points
     free = rows if keep_linked else without(rows, points)
     linked = rows[points]
     return Data(free.X, linked.X, free.weights, linked.weights, free.known, linked.known)
 
 
-def bind(density: Density[Any, Any], coupling: Coupling, links: Links, n_classes: int, link_weight: float) -> Model:
-    """Tell the coupling of its links, in numbers of the linked rows."""
+def bind(coupling: Coupling, links: Links, n_classes: int) -> BoundCoupling:
+    """Tell the coupling its links, in numbers of the linked rows."""
     points = links.points
     with naming_rows(links, n_classes):
-        within = links.restrict(points) if len(points) else links
-        return Model(density, coupling.bind(within, len(points), n_classes), link_weight)
+        return coupling.bind(links.restrict(points) if len(points) else links, len(points), n_classes)
 
 
 def fresh_starts(
-    given: Knowledge, density: Density[Any, Any], init: str, shape: starts.Shape, n_starts: int, random: RandomState
+    given: Knowledge[Array],
+    density: Density[Any, Any],
+    init: str,
+    shape: starts.Shape,
+    n_starts: int,
+    random: RandomState,
 ) -> list[Start]:
     """Starts by name; each call draws another one."""
     links, known = given.links, given.known
-    if known is not None:  # for the starts, known labels are links like others; they number the classes as well
+    if known is not None:  # starts treat known labels as links, and number the classes by them
         links = links.union(Links.from_labels(known))
 
     def start() -> Parameters:
@@ -129,9 +124,9 @@ def fresh_starts(
 
 
 def best_fit(model: Model, data: Data, candidates: Iterable[Start], links: Links, *, tol: float, max_iter: int) -> Fit:
-    """The fit with the highest J of all starts. A start in which a cluster degenerates is passed over, if any does not.
+    """The fit with the highest J over all starts. Starts in which a cluster degenerates are skipped, unless all do.
 
-    By J and not by J plus priors: a prior that is made from the start does not compare between starts.
+    Compared by J and not by J plus log-prior: a prior that depends on the start is not comparable between starts.
     """
     best, failure = None, None
     for candidate in candidates:
@@ -152,22 +147,23 @@ def best_fit(model: Model, data: Data, candidates: Iterable[Start], links: Links
     return best
 
 
-def linked_labels(model: Model, data: Data, links: Links, parameters: Parameters, class_log_density: Floats) -> Ints:
-    """Labels of the linked points, from their log-densities (n_linked, M)."""
+def linked_labels(
+    coupling: BoundCoupling, data: Data, links: Links, class_log_density: Floats, weights: Floats, reliability: Floats
+) -> Ints:
+    """Labels of the linked points, from their log-densities (n_linked, M) and the class weights."""
     log_labels = steps.label_log_density(class_log_density, data)
-    weights, reliability = parameters.class_weights, parameters.reliability
     try:
         with naming_rows(links, len(weights)):
-            return model.coupling.labels(log_labels, weights, reliability)
+            return coupling.labels(log_labels, weights, reliability)
     except InfeasibleLinks as error:
-        # The pairwise model is at ease with links that no labelling meets; labels can not be.
-        warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=5)
-        return np.asarray(model.coupling.expect(log_labels, weights, reliability).label_weights.argmax(axis=1))
+        # The pairwise likelihood is defined for links that no labelling meets; labels are not.
+        warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=6)
+        return np.asarray(coupling.expect(log_labels, weights, reliability).label_weights.argmax(axis=1))
 
 
 @contextmanager
 def few_threads(n_rows: int, n_features: int) -> Iterator[None]:
-    """One thread for linear algebra where matrices are small: more of them wait for each other instead of working."""
+    """One thread for linear algebra on small matrices: several would wait for each other most of the time."""
     if n_features >= WIDE or n_rows * n_features <= TINY:
         yield
         return
@@ -182,7 +178,7 @@ def _thread_pools() -> ThreadpoolController:
 
 @contextmanager
 def naming_rows(links: Links, n_classes: int) -> Iterator[None]:
-    """Say which rows of X links that can not be met are between, where the network counts linked rows."""
+    """Name links that cannot be met by rows of X; the network numbers the linked rows only."""
     try:
         yield
     except InfeasibleLinks as error:

@@ -1,86 +1,48 @@
-"""LinkMixture: the scikit-learn face of the engine, and the door where everything is checked."""
+"""LinkMixture: one mixture with links, the scikit-learn face of the engine."""
 
-import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp, shares
-from linkmix.basics.checks import (
-    check_choice,
-    check_flag,
-    check_number,
-    check_sample_weight,
-)
-from linkmix.couplings import Coupling, Graph, Pairwise, Uncoupled
-from linkmix.couplings.review import REVIEW, links_to_review
-from linkmix.couplings.statements import FIRST_RELIABILITY
-from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size, has_values
-from linkmix.densities import (
-    FORMS,
-    Bernoulli,
-    Categorical,
-    CovarianceForm,
-    Density,
-    Gaussian,
-    Poisson,
-    StudentT,
-)
+from linkmix.basics.checks import check_number
+from linkmix.couplings import Coupling
+from linkmix.data.blocks import Door, Table
+from linkmix.densities import Density
 from linkmix.engine import starts
-from linkmix.engine.fitting import (
-    STARTS,
-    FarKnowledge,
-    Knowledge,
-    Start,
-    at_hand,
-    best_fit,
-    bind,
-    few_threads,
-    fresh_starts,
-    linked_labels,
-    part,
-)
+from linkmix.engine.fitting import Knowledge, Start, at_hand, best_fit, bind, few_threads, fresh_starts, part
 from linkmix.links import Links
-from linkmix.links.checks import as_links, check_known_labels, check_links
-from linkmix.mixture import model_file
-
-COUPLINGS: dict[str, Callable[[bool], Coupling]] = {
-    "none": lambda learn_reliability: Uncoupled(),
-    "pairwise": Pairwise,
-    "graph": Graph,
-}
-DENSITIES: dict[str, Callable[[CovarianceForm, float, float], Density[Any, Any]]] = {
-    "gaussian": lambda form, reg_covar, shrinkage: Gaussian(form, reg_covar, shrinkage),
-    "student": lambda form, reg_covar, shrinkage: StudentT(form, reg_covar, shrinkage=shrinkage),
-    "bernoulli": lambda form, reg_covar, shrinkage: Bernoulli(),
-    "categorical": lambda form, reg_covar, shrinkage: Categorical(),
-    "poisson": lambda form, reg_covar, shrinkage: Poisson(),
-}
-NO_ROWS = np.empty(0, dtype=np.int64)
-Points = ArrayLike | Source
-LINKED_POINTS = ("apart", "both")
-RELIABILITY = ("auto", "given", "learn")
+from linkmix.links.checks import as_links, check_links
+from linkmix.mixture.door import LinkEstimator, PointsLike, Request
+from linkmix.mixture.fitted import Fitted, finished, label_points, trusted
+from linkmix.mixture.settings import (
+    CONSTRAINTS,
+    allows_missing,
+    check_combinations,
+    coupling_of,
+    density_of,
+    door_of,
+    learns_reliability,
+    shape_of,
+)
 
 
-class LinkMixture(ClusterMixin, BaseEstimator):
+class LinkMixture(LinkEstimator):
     """Mixture model in which must-links and cannot-links are part of the likelihood.
 
-    Each class is a mixture of ``clusters_per_class`` clusters, Gaussian unless said
-    otherwise. A must-link is a pair of points that share
-    one label, a cannot-link a pair whose labels differ; both have a joint label distribution, and EM maximises the
-    likelihood of free points and pairs together.
+    Each class is a mixture of ``clusters_per_class`` clusters, Gaussian by default. A must-link is a pair of points
+    that share one label, a cannot-link a pair whose labels differ. Both have a joint label distribution, and EM
+    maximises the likelihood of free points and pairs together.
 
     Parameters
     ----------
@@ -176,6 +138,8 @@ class LinkMixture(ClusterMixin, BaseEstimator):
     1.0
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+
     def __init__(
         self,
         n_classes: int = 2,
@@ -215,133 +179,44 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Points,
-        y: ArrayLike | None = None,
-        *,
-        links: Links | None = None,
-        must_link: ArrayLike | None = None,
-        cannot_link: ArrayLike | None = None,
-        rows: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the mixture to points and links.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or Blocks
-            The points. NaN stands for a value that is not known, where the density allows it. A memory-mapped array
-            and `Blocks` are read block by block and never held in memory as a whole; starts by name are then drawn
-            from a sample, in which all linked points are.
-        y : array-like of shape (n_samples,), optional
-            Known labels: class numbers from 0, and -1 where the class is not known. A `y` without any -1 is left
-            alone, as scikit-learn's clusterers do.
-        links : Links, optional
-            Links between rows of `X`.
-        must_link, cannot_link : array-like of shape (n_links, 2), optional
-            The same as plain pairs of row numbers, instead of `links`.
-        rows : array-like of shape (n_samples,), optional
-            Number of each row of `X` in the table that the links speak of. Links to other rows are left out. Made
-            for cross-validation, which cuts this array along with `X`.
-        sample_weight : array-like of shape (n_samples,), optional
-            How often each point counts. A linked point of weight 2 counts as two copies that share its label.
-
-        Returns
-        -------
-        LinkMixture
-            The fitted estimator.
-        """
-        before = dict(vars(self))
-        try:
-            return self._fit(X, y, as_links(links, must_link, cannot_link), rows, sample_weight)
-        except BaseException:  # an earlier fit stays as it was
-            self.__dict__ = before
-            raise
-
-    def _fit(self, X: Points, y: object, links: Links, rows: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
-        self._check_parameters()
-        points = self._points(X, reset=True)
-        density = self._density(points.shape[1])
-        learn = self._learns(links)
-        links = check_links(links.at_most(FIRST_RELIABILITY) if learn else links, len(points), self.n_classes, rows)
-        known = check_known_labels(y, len(points), self.n_classes, links)
-        weights = check_sample_weight(sample_weight, len(points))
-        shape = starts.Shape(self.n_classes, self.clusters_per_class, self.shared_clusters)
-        n_counted = len(points) if weights is None else np.count_nonzero(weights)
-        if n_counted < shape.n_components:
-            raise ValueError(
-                f"n_samples={n_counted} is less than the {shape.n_components} clusters asked for (n_classes="
-                f"{self.n_classes}, clusters_per_class={self.clusters_per_class}): pass more points or ask for fewer"
-            )
-        given = _knowledge(points, links, weights, known)
-        given_start = None
-        if not isinstance(self.init, str):
-            given_start = starts.given_start(density, self.init, shape, points.shape[1])
-        random = check_random_state(self.random_state)
-        some = None if given_start and not self.warm_start else at_hand(given, random)
-        before = None if some is None else self._previous_labels(some.X)
-        model = bind(density, self._coupling(learn), links, self.n_classes, self.link_weight)
-        candidates: list[Start] = [lambda: given_start] if given_start else []
-        if some is not None and not candidates:
-            warm = [] if before is None else self._warm_starts(model, shape)
-            candidates = warm + fresh_starts(some, density, str(self.init), shape, self.n_init - len(warm), random)
-        data = part(given, keep_linked=self.linked_points == "both")
-        with few_threads(*points.shape):
-            fit = best_fit(model, data, candidates, links, tol=self.tol, max_iter=self.max_iter)
-        if self.tol > 0 and self.max_iter > 0 and not fit.converged:
-            warnings.warn(
-                f"EM made max_iter={self.max_iter} steps and the log-likelihood still gained more than "
-                f"tol={self.tol:g} of itself: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        parameters = fit.parameters
-        if known is None and some is not None and before is not None:
-            found = engine.most_probable_classes(density, parameters, some.X)
-            parameters = engine.renumber(density, parameters, starts.match_labels(found, before, self.n_classes))
-        self._keep(density, shape, parameters, fit)
-        self._explain(model, data, given)
-        return self
-
-    def predict(self, X: Points) -> Ints:
+    def predict(self, X: PointsLike) -> Ints:
         """Most probable class of each point, from the point alone.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            Points, also ones that the fit has not seen.
+            PointsLike, also ones that the fit has not seen.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Class numbers.
         """
-        return self._classes(self._seen(X))
+        points = self._seen(X)
+        return label_points(self._fitted_density, self._parameters, points)
 
-    def predict_proba(self, X: Points) -> Floats:
+    def predict_proba(self, X: PointsLike) -> Floats:
         """Probability of each class for each point, from the point alone.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            Points.
+            PointsLike.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             Rows sum to one.
         """
-        log_joint = self._log_joint(X)
-        return shares(log_joint)
+        return shares(self._log_joint(X))
 
-    def score_samples(self, X: Points) -> Floats:
+    def score_samples(self, X: PointsLike) -> Floats:
         """Log-density of each point.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            Points.
+            PointsLike.
 
         Returns
         -------
@@ -350,33 +225,13 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         """
         return log_sum_exp(self._log_joint(X))
 
-    def score(self, X: Points, y: object = None, *, sample_weight: ArrayLike | None = None) -> float:
-        """Mean log-density of the points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or Blocks
-            Points.
-        y : object
-            Not used.
-        sample_weight : array-like of shape (n_samples,), optional
-            How often each point counts.
-
-        Returns
-        -------
-        float
-            Mean of `score_samples`.
-        """
-        log_density = self.score_samples(X)
-        return float(np.average(log_density, weights=check_sample_weight(sample_weight, len(log_density))))
-
-    def log_likelihood(self, X: Points, links: Links | None = None) -> float:
+    def log_likelihood(self, X: PointsLike, links: Links | None = None) -> float:
         """Log-likelihood J of these parameters on any points and links.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            Points.
+            PointsLike.
         links : Links, optional
             Links between rows of `X`.
 
@@ -388,18 +243,19 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         return self._log_likelihood(self._seen(X), links)
 
     def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float:
-        links = check_links(self._trusted(as_links(links)), len(points), len(self.class_weights_))
-        model = bind(self._fitted_density, self._coupling(), links, len(self.class_weights_), self.link_weight)
-        data = part(_knowledge(points, links), keep_linked=self.linked_points == "both")
+        n_classes = len(self.class_weights_)
+        links = check_links(trusted(as_links(links), self.annotator_reliability_), len(points), n_classes)
+        model = engine.Model(self._fitted_density, bind(coupling_of(self), links, n_classes), self.link_weight)
+        data = part(Knowledge(points, links), keep_linked=self.linked_points == "both")
         return engine.expect(model, data, self._parameters).log_likelihood
 
-    def bic(self, X: Points, links: Links | None = None) -> float:
+    def bic(self, X: PointsLike, links: Links | None = None) -> float:
         """Bayesian information criterion; lower is better.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            Points.
+            PointsLike.
         links : Links, optional
             Links between rows of `X`.
 
@@ -411,13 +267,13 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         points = self._seen(X)
         return -2 * self._log_likelihood(points, links) + self._n_parameters() * float(np.log(len(points)))
 
-    def aic(self, X: Points, links: Links | None = None) -> float:
+    def aic(self, X: PointsLike, links: Links | None = None) -> float:
         """Akaike information criterion; lower is better.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            Points.
+            PointsLike.
         links : Links, optional
             Links between rows of `X`.
 
@@ -454,125 +310,82 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         y = np.repeat(np.arange(len(counts)) // weights.shape[1], counts)
         return np.concatenate(X), y
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted mixture to one file, which holds no code and can be read on any machine.
-
-        Parameters
-        ----------
-        path : path
-            Where; a file of this name is replaced, and never half.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from linkmix import LinkMixture
-        >>> file = Path(tempfile.mkdtemp()) / "heights.linkmix"
-        >>> LinkMixture(2, random_state=0).fit([[1.0], [1.1], [5.0], [5.2]]).save(file)
-        >>> LinkMixture.load(file).predict([[1.2], [4.0]]).tolist()
-        [1, 0]
-        """
-        model_file.save(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a mixture from a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : path
-            The file. One that is cut off, changed or of another kind is refused.
-
-        Returns
-        -------
-        LinkMixture
-            The fitted estimator.
-        """
-        estimator: Self = model_file.load(path, [cls]).estimator
-        return estimator
-
     def __sklearn_tags__(self) -> Tags:
-        """Say whether missing values are fine."""
+        """Say whether missing values are allowed."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._allows_missing()
+        tags.input_tags.allow_nan = allows_missing(self)
         return tags
 
-    def _density(self, n_features: int) -> Density[Any, Any]:
-        """The density as an object."""
-        if isinstance(self.density, Density):
-            return self.density
-        shrinkage = n_features + 2.0 if isinstance(self.shrinkage, str) else self.shrinkage
-        return DENSITIES[self.density](FORMS[self.covariance_type], self.reg_covar, shrinkage)
+    def check_settings(self) -> None:
+        """Refuse settings that make no sense, alone or together."""
+        super().check_settings()
+        check_combinations(self)
 
-    def _allows_missing(self) -> bool:
-        return self.density.allows_missing if isinstance(self.density, Density) else True
+    def _door(self, *, reset: bool) -> Door:
+        return door_of(self, density_of(self, 1) if reset else self._fitted_density)
 
-    def _points(self, X: Points, *, reset: bool) -> Floats | Table:
-        """Points that are in memory, or elsewhere: then each block is checked, by the density as well."""
-        if isinstance(X, np.memmap) and X.ndim == 2:
-            X = Blocks.from_array(X)
-        if isinstance(X, Source):
-            density = self._density(1) if reset else self._fitted_density
-            return self._let_in(X.enter(Door(self._kinds(), self._allows_missing(), density.check)), reset=reset)
-        if isinstance(X, Iterator):
+    def _solve(self, request: Request, random: RandomState) -> Fitted:
+        learn = learns_reliability(self, request.links)
+        given = request.knowledge(self.n_classes, learn_reliability=learn)
+        n, d = given.X.shape
+        shape, density = shape_of(self), density_of(self, d)
+        n_counted = n if given.sample_weight is None else np.count_nonzero(given.sample_weight)
+        if n_counted < shape.n_components:
             raise ValueError(
-                f"X is a {type(X).__name__}, which can be read only once: give linkmix.Blocks of the function that "
-                "makes it"
+                f"n_samples={n_counted} is less than the {shape.n_components} clusters asked for (n_classes="
+                f"{self.n_classes}, clusters_per_class={self.clusters_per_class}): pass more points or ask for fewer"
             )
-        points = self._array(X, reset=reset)
-        (self._density(points.shape[1]) if reset else self._fitted_density).check(points)
-        return points
+        model = engine.Model(density, bind(coupling_of(self, learn), given.links, self.n_classes), self.link_weight)
+        candidates: list[Start] = []
+        if not isinstance(self.init, str):
+            start = starts.given_start(density, self.init, shape, d)
+            candidates = [lambda: start]
+        some = at_hand(given, random) if self.warm_start or not candidates else None
+        before = None if some is None else self._previous_labels(some.X)
+        if some is not None and not candidates:
+            warm = [] if before is None else self._warm_starts(model, shape)
+            candidates = warm + fresh_starts(some, density, str(self.init), shape, self.n_init - len(warm), random)
+        data = part(given, keep_linked=self.linked_points == "both")
+        with few_threads(n, d):
+            fit = best_fit(model, data, candidates, given.links, tol=self.tol, max_iter=self.max_iter)
+        if self.tol > 0 and self.max_iter > 0 and not fit.converged:
+            warnings.warn(
+                f"EM made max_iter={self.max_iter} steps and the log-likelihood still gained more than "
+                f"tol={self.tol:g} of itself: raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if given.known is None and some is not None and before is not None:
+            found = engine.most_probable_classes(density, fit.parameters, some.X)
+            place = starts.match_labels(found, before, self.n_classes)
+            fit = replace(fit, parameters=engine.renumber(density, fit.parameters, place))
+        return finished(model, data, given, shape, fit)
 
-    def _kinds(self) -> list[type]:
-        """Kinds of numbers; single precision where the density reads it as it is."""
-        gaussian = self.density == "gaussian" or type(self.density) is Gaussian
-        return [np.float64, np.float32] if gaussian else [np.float64]
-
-    def _array(self, X: ArrayLike, *, reset: bool) -> Floats:
-        """Points as numbers; in single precision where they came so."""
-        kinds = self._kinds()
-        if reset and type(X) is np.ndarray and X.dtype in kinds and X.ndim == 2 and X.size:
-            largest = float(max(X.max(), -X.min()))
-            if largest <= LARGEST:  # nothing for scikit-learn to find: no number is missing, infinite or too large
-                self.n_features_in_ = X.shape[1]
-                self.__dict__.pop("feature_names_in_", None)
-                return X
-        finite = "allow-nan" if self._allows_missing() else True
-        points: Floats = validate_data(self, X, dtype=kinds, ensure_all_finite=finite, reset=reset)
-        check_size(points)
-        if reset:
-            _check_columns(has_values(points))
-        return points
-
-    def _let_in(self, table: Table, *, reset: bool) -> Floats | Table:
-        """A table whose columns are those of the fit."""
-        validate_data(self, table.head, skip_check_array=True, reset=reset)
-        if reset:
-            _check_columns(table.seen)
-        return table.gathered()
-
-    def _seen(self, X: Points) -> Floats | Table:
-        """Points of the same kind as those of the fit."""
-        check_is_fitted(self)
-        return self._points(X, reset=False)
-
-    def _learns(self, links: Links) -> bool:
-        """Whether the reliability of annotators is to be learned."""
-        if isinstance(self.coupling, Coupling):
-            return self.coupling.learn_reliability
-        named = links.must_annotators is not None or links.cannot_annotators is not None
-        return self.reliability == "learn" or (self.reliability == "auto" and named)
-
-    def _coupling(self, learn_reliability: bool = False) -> Coupling:
-        """The coupling as an object."""
-        if not isinstance(self.coupling, Coupling):
-            return COUPLINGS[self.coupling](learn_reliability)
-        if self.coupling.learn_reliability and not learn_reliability:
-            return replace(self.coupling, learn_reliability=False)  # type: ignore[type-var]
-        return self.coupling
+    def take_over(self, found: Fitted) -> None:
+        """Become a fitted estimator, with what a fit found."""
+        parameters, fit = found.fit.parameters, found.fit
+        arrays = found.density.attributes(
+            parameters.components, (found.shape.n_classes, found.shape.clusters_per_class)
+        )
+        for name in getattr(self, "_fitted_arrays", ()):  # another density may have other arrays
+            delattr(self, name)
+        self._fitted_arrays = [f"{name}_" for name in arrays]
+        for name, array in arrays.items():
+            setattr(self, f"{name}_", array)
+        self._fitted_density, self._fitted_shape, self._fitted_columns = found.density, found.shape, self.n_features_in_
+        self._parameters = parameters
+        self.class_weights_ = parameters.class_weights
+        self.cluster_weights_ = parameters.cluster_weights
+        self.log_likelihood_ = fit.log_likelihood
+        self.log_likelihood_trace_ = fit.trace
+        self.converged_ = fit.converged
+        self.n_iter_ = len(fit.trace) - 1
+        self.annotator_reliability_ = found.reliability
+        self.links_to_review_ = found.links_to_review
+        self.labels_ = found.labels
 
     def _previous_labels(self, X: Floats) -> Ints | None:
-        """Labels by an earlier fit to go on from; None if there is none, or it can not describe these points."""
+        """Labels by an earlier fit to start from; None if there is none, or it cannot describe these points."""
         if not (self.warm_start and hasattr(self, "_parameters") and self._fitted_columns == X.shape[1]):
             return None
         try:
@@ -590,73 +403,7 @@ class LinkMixture(ClusterMixin, BaseEstimator):
             previous = replace(previous, reliability=model.coupling.first_reliability())
         return [lambda: previous]
 
-    def _keep(
-        self, density: Density[Any, Any], shape: starts.Shape, parameters: engine.Parameters, fit: engine.Fit
-    ) -> None:
-        for name in getattr(self, "_fitted_arrays", ()):  # another density may have other arrays
-            delattr(self, name)
-        self._fitted_density, self._fitted_shape, self._fitted_columns = density, shape, self.n_features_in_
-        self._parameters = parameters
-        self.class_weights_ = parameters.class_weights
-        self.cluster_weights_ = parameters.cluster_weights
-        arrays = density.attributes(parameters.components, (self.n_classes, self.clusters_per_class))
-        self._fitted_arrays = [f"{name}_" for name in arrays]
-        for name, array in arrays.items():
-            setattr(self, f"{name}_", array)
-        self.log_likelihood_ = fit.log_likelihood
-        self.log_likelihood_trace_ = fit.trace
-        self.converged_ = fit.converged
-        self.n_iter_ = len(fit.trace) - 1
-
-    def _explain(self, model: engine.Model, data: engine.Data, given: Knowledge | FarKnowledge) -> None:
-        """Labels of the training points, and what the fit thinks of the links."""
-        self.annotator_reliability_ = dict(zip(model.coupling.annotators, self._parameters.reliability, strict=True))
-        self.links_to_review_ = np.empty(0, dtype=REVIEW)
-        points = given.links.points
-        labels = np.empty(0, dtype=np.int64)
-        if len(points):
-            log_joint = engine.class_log_joint(model.density, self._parameters, data.linked)
-            log_density = log_joint - np.log(self.class_weights_)
-            labels = linked_labels(model, data, given.links, self._parameters, log_density)
-            table = links_to_review(self._trusted(given.links.restrict(points)), log_density, self.class_weights_)
-            table["a"], table["b"] = points[table["a"]], points[table["b"]]
-            self.links_to_review_ = table
-        if given.known is not None:
-            told = np.setdiff1d(np.flatnonzero(given.known >= 0), points)
-            points, labels = np.concatenate([points, told]), np.concatenate([labels, given.known[told]])
-        order = np.argsort(points)
-        self.labels_ = self._classes(given.X, points[order], labels[order])
-
-    def _classes(self, points: Floats | Table, rows: Ints = NO_ROWS, labels: Ints = NO_ROWS) -> Ints:
-        """Most probable class of each point, from the point alone, but for rows whose labels are told."""
-        if isinstance(points, Table):
-            function = partial(engine.most_probable_classes, self._fitted_density, self._parameters)
-            return points.label(function, rows, labels)  # type: ignore[no-any-return]
-        classes = engine.most_probable_classes(self._fitted_density, self._parameters, points)
-        classes[rows] = labels
-        return classes
-
-    def _trusted(self, links: Links) -> Links:
-        """Links with the confidence that their annotators have earned, where that was learned."""
-        earned = self.annotator_reliability_
-        if not earned:
-            return links
-
-        def confidence(annotators: Array | None, n: int) -> list[float]:
-            names = [None] * n if annotators is None else annotators
-            return [float(earned.get(name, FIRST_RELIABILITY)) for name in names]
-
-        return Links(
-            links.must,
-            links.cannot,
-            must_confidence=confidence(links.must_annotators, links.n_must),
-            cannot_confidence=confidence(links.cannot_annotators, links.n_cannot),
-            must_annotators=links.must_annotators,
-            cannot_annotators=links.cannot_annotators,
-            relations=links.relations,
-        )
-
-    def _log_joint(self, X: Points) -> Floats:
+    def _log_joint(self, X: PointsLike) -> Floats:
         points = self._seen(X)
         log_joint = partial(engine.class_log_joint, self._fitted_density, self._parameters)
         return np.concatenate(list(points.map(log_joint))) if isinstance(points, Table) else log_joint(points)
@@ -669,57 +416,3 @@ class LinkMixture(ClusterMixin, BaseEstimator):
         density, components = self._fitted_density, self._parameters.components
         weights: int = self.cluster_weights_.size - 1
         return weights + density.free_parameters(components, self._n_components(), self.n_features_in_)
-
-    def _check_parameters(self) -> None:
-        check_number("n_classes", self.n_classes, Integral, 1)
-        check_number("clusters_per_class", self.clusters_per_class, Integral, 1)
-        check_number("n_init", self.n_init, Integral, 1)
-        check_number("max_iter", self.max_iter, Integral, 0)
-        check_number("tol", self.tol, Real, 0)
-        check_number("reg_covar", self.reg_covar, Real, 0)
-        check_number("link_weight", self.link_weight, Real, 0)
-        if self.link_weight == 0:
-            raise ValueError("link_weight=0 would drop the linked points: pass no links instead")
-        check_flag("shared_clusters", self.shared_clusters)
-        check_flag("warm_start", self.warm_start)
-        if not (isinstance(self.shrinkage, str) and self.shrinkage == "auto"):
-            check_number("shrinkage", self.shrinkage, Real, 0)
-        check_choice("covariance_type", self.covariance_type, FORMS)
-        check_choice("linked_points", self.linked_points, LINKED_POINTS)
-        check_choice("reliability", self.reliability, RELIABILITY)
-        if not isinstance(self.density, Density):
-            check_choice("density", self.density, DENSITIES, " or a Density")
-        if self.density not in ("gaussian", "student") and self.shrinkage != 0:
-            raise ValueError(
-                f"shrinkage={self.shrinkage!r} has no meaning for density={self.density!r}: leave it at 0, or give it "
-                "to the density itself, as in density=Gaussian(shrinkage=5.0)"
-            )
-        if isinstance(self.density, Density) and self.covariance_type != "full":
-            raise ValueError(
-                f"covariance_type={self.covariance_type!r} has no meaning for density={self.density!r}: leave it at "
-                "'full', and give the form to the density itself, as in density=Gaussian(Diagonal())"
-            )
-        if isinstance(self.coupling, Coupling) and self.reliability == "learn" and not self.coupling.learn_reliability:
-            raise ValueError(
-                f"reliability='learn' does not reach into coupling={self.coupling!r}: give it to the coupling itself, "
-                "as in coupling=Pairwise(learn_reliability=True)"
-            )
-        if not isinstance(self.coupling, Coupling):
-            check_choice("coupling", self.coupling, COUPLINGS, " or a Coupling")
-        if not isinstance(self.init, Mapping):
-            check_choice("init", self.init, STARTS, " or a mapping with the start")
-
-
-def _knowledge(
-    points: Floats | Table, links: Links, weights: Floats | None = None, known: Ints | None = None
-) -> Knowledge | FarKnowledge:
-    """All that is given, of points in memory or elsewhere."""
-    if isinstance(points, Table):
-        return FarKnowledge(points, links, weights, known)
-    return Knowledge(points, links, weights, known)
-
-
-def _check_columns(seen: Array) -> None:
-    """Refuse a column without any value."""
-    if not seen.all():
-        raise ValueError(f"column {int(np.argmin(seen))} of X has no value in any row: drop it")

@@ -1,7 +1,7 @@
-"""Many fits of one model at once: data sets of the same shape, each with a start of its own.
+"""Many fits of one model at once: data sets of the same shape, each with its own start.
 
-Checks are made once for all of them, and each fit is one call of the native core. That is what a study of starts or of
-draws needs, where a single fit takes less time than its checks.
+Checks are made once for all of them, and each fit is one call of the native core. Made for studies of starts or draws,
+where a single fit takes less time than its checks.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats
@@ -18,7 +17,9 @@ from linkmix.basics.errors import DegenerateCluster
 from linkmix.engine import starts
 from linkmix.engine.fitting import bind, few_threads
 from linkmix.links.checks import NO_LINKS
+from linkmix.mixture.door import let_in
 from linkmix.mixture.link_mixture import LinkMixture
+from linkmix.mixture.settings import coupling_of, density_of, door_of, shape_of
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,8 @@ def fit_trials(model: LinkMixture, X: ArrayLike, init: Mapping[str, ArrayLike]) 
     array([[0.1, 5.1],
            [5.1, 0.1]])
     """
-    model = clone(model)
-    model._check_parameters()
-    shape = starts.Shape(model.n_classes, model.clusters_per_class, model.shared_clusters)
+    model.check_settings()
+    shape = shape_of(model)
     weights = np.asarray(init.get("class_weights", ()))
     n_trials = len(weights)
     if weights.ndim != 2 or not n_trials:
@@ -96,12 +96,12 @@ def fit_trials(model: LinkMixture, X: ArrayLike, init: Mapping[str, ArrayLike]) 
     n, d = (int(size) for size in given.shape[-2:])
     if n < shape.n_components:
         raise ValueError(f"n_samples={n} is less than the {shape.n_components} clusters asked for: pass more points")
-    rows = model._array(given.reshape(-1, d), reset=True)
-    density = model._density(d)
-    density.check(rows)
+    density = density_of(model, d)
+    rows, _ = let_in(model, given.reshape(-1, d), door_of(model, density), reset=True)
+    assert isinstance(rows, np.ndarray)
     points: Array = rows.reshape(-1, n, d)
     firsts = starts.given_starts(density, init, shape, d, n_trials)
-    bound = bind(density, model._coupling(), NO_LINKS, model.n_classes, model.link_weight)
+    bound = engine.Model(density, bind(coupling_of(model), NO_LINKS, model.n_classes), model.link_weight)
     results: list[engine.Fit | None] = []
     with few_threads(n, d):
         for trial, start in enumerate(firsts):

@@ -11,14 +11,15 @@ from sklearn.utils import check_array
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import check_choice, check_number
+from linkmix.data.scaling import Scaling
 from linkmix.engine.starts import without_gaps
 from linkmix.links import Links
-from linkmix.mixture import LinkMixture
 from linkmix.queries import other_strategies
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
-from linkmix.queries.refit import Refit, as_mixture, doubtful_links, first_fit, linked_labels, refit
+from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, linked_labels, refit
 from linkmix.queries.state import SAID, Answer, Ground, Said, State, as_links
+from linkmix.search import AutoLinkMixture
 
 Strategy = Callable[[State], tuple[int, int] | None]
 """From the state to a pair of rows, or None if there is nothing left to ask."""
@@ -72,7 +73,7 @@ class Questioner:
         The same without the links that were given.
     answers : tuple of Answer
         The same in the order in which they came, with those that say nothing.
-    model : LinkMixture
+    model : AutoLinkMixture
         The present model, for points such as `X`.
     probabilities : ndarray of shape (n_samples, n_classes)
         What it thinks of each point, from the point alone.
@@ -264,9 +265,10 @@ class Questioner:
     def _publish(self) -> None:
         fit = self._fit
         self.probabilities: Floats = fit.probabilities
-        self.model: LinkMixture = as_mixture(fit, self._X, self._center, self._scale)
         self.labels: Ints = linked_labels(fit)
         self.review: Array = doubtful_links(fit, self._state.ground.Z)
+        scaling = Scaling.plain(self._center, self._scale)
+        self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, scaling)
 
 
 def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:

@@ -1,6 +1,6 @@
-"""The mixture that explains the answers: the best of several starts and shapes, stopped early."""
+"""The mixture that explains the answers: a contest of several starts and shapes, stopped early."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,21 +9,20 @@ import numpy as np
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, shares
 from linkmix.basics.errors import InfeasibleLinks
-from linkmix.couplings.graph import Graph, unwarned
-from linkmix.couplings.review import REVIEW, links_to_review
-from linkmix.data.scaling import PLAIN
-from linkmix.densities.base import Density
+from linkmix.couplings.review import REVIEW
+from linkmix.data.scaling import PLAIN, Scaling
+from linkmix.densities import Density
 from linkmix.engine import starts
-from linkmix.engine.fitting import Knowledge, bind, few_threads, part
+from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
+from linkmix.mixture.fitted import Fitted, review
 from linkmix.queries.cover import seeds
 from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.state import Ground, State, squared_distances
-from linkmix.search.budgets import Budget
-from linkmix.search.contest import Candidate, Contest, View, densities, run
-from linkmix.search.guesses import first_guesses
-from linkmix.search.structure import graphs
+from linkmix.search import AutoLinkMixture, Budget
+from linkmix.search.auto_link_mixture import Found
+from linkmix.search.contest import Candidate, Contest
 
 BUDGET = Budget(
     guesses=("k-means", "k-means, one scale", "E2CP, sparse", "E2CP, sparse, one scale"),
@@ -31,16 +30,16 @@ BUDGET = Budget(
     more_shapes=("3, shared", "3, shared, heavy tails", "6", "6, heavy tails"),
     n_points=2000,
 )
-"""Labels that know of no answers, made once; shapes of classes for every start, and for what the best ones agree on."""
+"""First guesses that know no answers, made once; shapes for every start, and for what the best ones agree on."""
 BELIEVED = 0.95
 """Confidence of an answer, where answers turn out to contradict each other."""
 SMALLEST = 1e-12
-"""No class of a row is less probable than this when rows that belong together vote."""
+"""Smallest probability of a class when rows that belong together vote."""
 SPREAD, SPREAD_STEPS = 0.95, 50
 """Share of a label that goes on to the neighbours, and how often it does."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Refit:
     """What came of a refit.
 
@@ -54,11 +53,13 @@ class Refit:
     rows : ndarray of shape (n_rows,)
         Rows that it was fitted to.
     guesses : tuple of (name, labels)
-        Labels of these rows that know of no answers.
+        Labels of these rows that know no answers.
     disagreement : float
         Share of these rows on which the two best starts disagree.
     probabilities : ndarray of shape (n_samples, n_classes)
         Of all rows.
+    leaderboard : structured ndarray
+        All candidates, the best first.
     """
 
     density: Density[Any, Any]
@@ -68,16 +69,17 @@ class Refit:
     guesses: tuple[tuple[str, Ints], ...]
     disagreement: float
     probabilities: Floats
+    leaderboard: Array
 
 
 def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
-    """A mixture without answers, also from labels that there are already."""
-    Z, rows, n_classes = ground.Z, ground.candidates, ground.n_classes
-    random = np.random.RandomState(ground.seed)
-    guesses = tuple(first_guesses(Z[rows], Z[rows] * spread, Links(), n_classes, BUDGET.guesses, random))
+    """A mixture without answers, also from labels that are there already."""
+    rows = ground.candidates
+    contest = _contest(ground, rows, spread, Links())
+    guesses = tuple((name, found) for _, name, found in contest.guesses())
     if labels is not None:
         guesses = (("given", labels[rows]), *guesses)
-    return _contest(Z, spread, rows, Links(), n_classes, list(guesses), guesses, ground.seed)
+    return _best(ground, contest, guesses, rows, Links(), guesses)
 
 
 def refit(state: State, before: Refit, spread: Floats) -> Refit:
@@ -87,15 +89,21 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
     state, _ = settled(state)
     rows = np.union1d(before.rows, links.points)
     guesses = before.guesses
-    if len(rows) > len(before.rows):  # rows that were not among those that may be asked about
+    if len(rows) > len(before.rows):  # linked rows that were not among the candidates
         place = squared_distances(ground.Z[rows], ground.Z[before.rows]).argmin(axis=1)
         guesses = tuple((name, labels[place]) for name, labels in guesses)
-    now = ("now", before.probabilities[rows].argmax(axis=1))
-    named = [now, *by_answers(state, rows, spread), *guesses]
-    return _contest(ground.Z, spread, rows, links, ground.n_classes, named, guesses, ground.seed, now[1])
+    now = before.probabilities[rows].argmax(axis=1)
+    try:
+        contest = _contest(ground, rows, spread, links)
+        named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
+        return _best(ground, contest, named, rows, links, guesses, now)
+    except InfeasibleLinks:  # some answers are wrong: then none of them is certain
+        contest = _contest(ground, rows, spread, links.at_most(BELIEVED))
+        named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
+        return _best(ground, contest, named, rows, links, guesses, now)
 
 
-def by_answers(state: State, rows: Ints, spread: Floats) -> Iterator[tuple[str, Ints]]:
+def by_answers(state: State, rows: Ints, graphs: list[Any]) -> Iterator[tuple[str, Ints]]:
     """Labels by the answers alone: of the nearest answered row, and spread from neighbour to neighbour."""
     of, chosen = seeds(state)
     Z = state.ground.Z
@@ -109,7 +117,7 @@ def by_answers(state: State, rows: Ints, spread: Floats) -> Iterator[tuple[str, 
     at = np.searchsorted(rows, answered)
     inside = rows[np.minimum(at, len(rows) - 1)] == answered
     first[at[inside], known[inside]] = 1.0
-    for graph in graphs([Z[rows]], Z[rows] * spread):
+    for graph in graphs:
         degree = np.sqrt(np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12))[:, None]
         mass = first
         for _ in range(SPREAD_STEPS):
@@ -117,39 +125,29 @@ def by_answers(state: State, rows: Ints, spread: Floats) -> Iterator[tuple[str, 
         yield "spread answers", np.asarray(mass.argmax(axis=1))
 
 
-def probabilities(density: Density[Any, Any], parameters: engine.Parameters, Z: Floats) -> Floats:
-    """Probability of each class for each row."""
-    return shares(engine.class_log_joint(density, parameters, Z))
-
-
-def as_mixture(fit: Refit, X: Floats, center: Floats, scale: Floats) -> LinkMixture:
-    """The refit as an estimator for the points as they came. The links have had their say already."""
+def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) -> AutoLinkMixture:
+    """The refit as an estimator for points in their own units."""
     parameters = fit.parameters
-    shared = parameters.shared_clusters
     n_classes, n_clusters = parameters.cluster_weights.shape
-    per_class = n_clusters // n_classes if shared else n_clusters
-    arrays = fit.density.attributes(parameters.components, (n_classes, per_class))
-    start: dict[str, Array] = {
-        "class_weights": parameters.class_weights,
-        "cluster_weights": parameters.cluster_weights,
-        "means": arrays["means"] * scale + center,
-    }
-    for name in ("covariances", "scales"):
-        if name in arrays:
-            start[name] = arrays[name] * np.outer(scale, scale)
-    if "degrees_of_freedom" in arrays:
-        start["degrees_of_freedom"] = arrays["degrees_of_freedom"]
+    shape = starts.Shape(
+        n_classes, n_clusters // n_classes if parameters.shared_clusters else n_clusters, parameters.shared_clusters
+    )
+    log_likelihood = float(fit.leaderboard["log_likelihood"][0])
     mixture = LinkMixture(
         n_classes,
-        clusters_per_class=per_class,
-        shared_clusters=shared,
-        density="student" if "scales" in start else "gaussian",
-        coupling="none",
-        init=start,
-        max_iter=0,
+        clusters_per_class=shape.clusters_per_class,
+        shared_clusters=shape.shared_clusters,
+        density=fit.density,
+        coupling="graph",
         random_state=0,
     )
-    return mixture.fit(X[fit.rows])
+    done = engine.Fit(parameters, log_likelihood, np.array([log_likelihood]), converged=False)
+    mixture.n_features_in_ = int(np.count_nonzero(scaling.scale))
+    mixture.take_over(Fitted(fit.density, shape, done, labels, doubtful, {}))
+    estimator = AutoLinkMixture(n_classes, budget=BUDGET, random_state=0)
+    estimator.n_features_in_ = len(scaling.scale)
+    estimator.take_over(Found(scaling, [mixture], [np.arange(n_classes)], fit.leaderboard, labels))
+    return estimator
 
 
 def linked_labels(fit: Refit) -> Ints:
@@ -172,58 +170,42 @@ def doubtful_links(fit: Refit, Z: Floats) -> Array:
         return np.empty(0, dtype=REVIEW)
     weights = fit.parameters.class_weights
     log_density = engine.class_log_joint(fit.density, fit.parameters, Z[points]) - np.log(weights)
-    table = links_to_review(fit.links.restrict(points), log_density, weights)
-    table["a"], table["b"] = points[table["a"]], points[table["b"]]
-    return table
+    return review(fit.links, {}, log_density, weights)
 
 
-def _contest(
-    Z: Floats,
-    spread: Floats,
+def _contest(ground: Ground, rows: Ints, spread: Floats, links: Links) -> Contest:
+    """A contest on some rows with the answers as links."""
+    Z = ground.Z[rows]
+    given = {PLAIN: Knowledge(Z, links.restrict(rows))}
+    return Contest.of(given, Z * spread, ground.n_classes, BUDGET, ground.seed)
+
+
+def _best(
+    ground: Ground,
+    contest: Contest,
+    named: Sequence[tuple[str, Ints]],
     rows: Ints,
-    all_links: Links,
-    n_classes: int,
-    starts_from: list[tuple[str, Ints]],
+    links: Links,
     guesses: tuple[tuple[str, Ints], ...],
-    seed: int,
     before: Ints | None = None,
 ) -> Refit:
-    """The best of all starts and shapes."""
-    links = all_links.restrict(rows)
-    try:
-        ground, found = _ranked(Knowledge(Z[rows], links), spread, n_classes, starts_from, seed)
-    except InfeasibleLinks:  # some answers are wrong: none of them is certain then
-        ground, found = _ranked(Knowledge(Z[rows], links.at_most(BELIEVED)), spread, n_classes, starts_from, seed)
+    """The best of all starts and shapes, its classes numbered as before."""
+    found = contest.run((PLAIN, name, labels) for name, labels in named)
     best = found[0]
-    density = ground.model(best.shape).density
-    parameters = best.parameters
+    density, parameters = contest.density(best.shape), best.parameters
     if before is not None:
-        place = starts.match_labels(best.evidence.labels, before, n_classes)
+        place = starts.match_labels(best.evidence.labels, before, ground.n_classes)
         parameters = engine.renumber(density, parameters, place)
     return Refit(
         density,
         parameters,
-        all_links,
+        links,
         rows,
         guesses,
-        _disagreement(found, n_classes),
-        probabilities(density, parameters, Z),
+        _disagreement(found, ground.n_classes),
+        shares(engine.class_log_joint(density, parameters, ground.Z)),
+        contest.leaderboard(found),
     )
-
-
-def _ranked(
-    given: Knowledge, spread: Floats, n_classes: int, starts_from: list[tuple[str, Ints]], seed: int
-) -> tuple[Contest, list[Candidate]]:
-    """All candidates, the best first."""
-    with few_threads(*given.X.shape), unwarned():
-        models = {
-            name: bind(density, Graph(quick=True), given.links, n_classes, 1.0)
-            for name, density in densities(given.X.shape[1]).items()
-        }
-        views = {PLAIN: View(given.X, part(given))}
-        ground = Contest(views, given.links, None, models, graphs([given.X], given.X * spread), n_classes)
-        guesses = [(PLAIN, name, labels) for name, labels in starts_from]
-        return ground, run(ground, guesses, BUDGET, seed, lambda results, total: results)
 
 
 def _disagreement(found: list[Candidate], n_classes: int) -> float:

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from linkmix.couplings import Graph, MeanField, Pairwise, Projection, Uncoupled
 from linkmix.links import Links
 from linkmix.links.checks import as_links
-from linkmix.mixture.link_mixture import LinkMixture, Points
+from linkmix.mixture import LinkMixture
+from linkmix.mixture.door import PointsLike
 from linkmix.rivals.base import refuse_useless
 
 
@@ -54,7 +55,7 @@ class _RivalMixture(LinkMixture):
 
     def fit(
         self,
-        X: Points,
+        X: PointsLike,
         y: ArrayLike | None = None,
         *,
         links: Links | None = None,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from linkmix.search.guesses import LABELINGS
 from linkmix.search.ranking import Rule, by_links_structure_and_agreement
+from linkmix.search.settings import SETTINGS, SearchSettings
 from linkmix.search.shapes import SHAPES
 
 
@@ -23,7 +24,9 @@ class Budget:
     n_points : int
         Number of points that the search sees at most; all linked ones are among them.
     rule : Rule
-        By what candidates are ranked.
+        How candidates are ranked.
+    settings : SearchSettings
+        The tuned constants.
 
     Examples
     --------
@@ -32,7 +35,7 @@ class Budget:
     >>> import numpy as np
     >>> from dataclasses import replace
     >>> from linkmix import AutoLinkMixture, Links
-    >>> def by_links(candidates, n_classes):
+    >>> def by_links(candidates, n_classes, settings):
     ...     return np.array([candidate.log_probability for candidate in candidates])
     >>> own = replace(BUDGETS["small"], shapes=("1", "3, shared"), more_shapes=(), rule=by_links)
     >>> rng = np.random.default_rng(0)
@@ -48,6 +51,7 @@ class Budget:
     more_shapes: tuple[str, ...]
     n_points: int
     rule: Rule = by_links_structure_and_agreement
+    settings: SearchSettings = SETTINGS
 
 
 _WITHOUT_WARD = tuple(name for name in LABELINGS if not name.startswith("Ward"))

@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike
 
 from linkmix.basics.arrays import Array
 from linkmix.basics.errors import DegenerateCluster
+from linkmix.data.sample import sample_around
 from linkmix.densities import FORMS
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.search.ranking import weigh
 
-SHAPES = np.dtype(
+RANKING = np.dtype(
     [
         ("clusters_per_class", np.int64),
         ("covariance_type", "U9"),
@@ -24,7 +25,7 @@ SHAPES = np.dtype(
     ]
 )
 MOST_ROWS = 5000
-"""With more rows than this, shapes are compared on the linked ones and a random choice of the others."""
+"""With more rows than this, shapes are compared on the linked ones and a random sample of the others."""
 
 
 def compare_shapes(
@@ -70,11 +71,7 @@ def compare_shapes(
     """
     points = np.asarray(X, dtype=np.float64)
     if len(points) > MOST_ROWS:
-        linked = links.points
-        others = np.setdiff1d(np.arange(len(points)), linked)
-        n_others = min(len(others), max(MOST_ROWS - len(linked), MOST_ROWS // 2))
-        chosen = RandomState(random_state).choice(others, n_others, replace=False)
-        rows = np.sort(np.concatenate([linked, chosen]))
+        rows = sample_around(len(points), links.points, MOST_ROWS, RandomState(random_state))
         points, links = points[rows], links.restrict(rows)
     shapes: Iterable[tuple[int, str]] = [(k, form) for k in clusters_per_class for form in covariance_types]
     found = []
@@ -96,5 +93,5 @@ def compare_shapes(
             continue
         broken = weigh(model.predict_proba(points), links).broken
         found.append((k, form, broken, model.log_likelihood_, model.bic(points, links)))
-    table = np.array(found, dtype=SHAPES)
+    table = np.array(found, dtype=RANKING)
     return np.asarray(table[np.lexsort((table["bic"], table["links_broken"]))])

@@ -1,10 +1,11 @@
 """Candidates: every first guess with every shape, fitted to the same points and links, the hopeless ones given up.
 
-What the best of them agree on is then a guess of its own, for more shapes.
+What the best of them agree on is then one more guess, for more shapes. `AutoLinkMixture` and the refits of a
+`Questioner` are both contests; they differ in the points, the links and the guesses.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,29 +18,17 @@ from scipy.optimize import linear_sum_assignment
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, shares
 from linkmix.basics.errors import DegenerateCluster
-from linkmix.densities import Gaussian, StudentT
+from linkmix.couplings import BoundCoupling, Graph
+from linkmix.couplings.graph import unwarned
+from linkmix.densities import Density, Gaussian, StudentT
 from linkmix.engine import starts
-from linkmix.engine.fitting import naming_rows
+from linkmix.engine.fitting import Knowledge, bind, few_threads, naming_rows, part
 from linkmix.links import Links
 from linkmix.search.budgets import Budget
-from linkmix.search.ranking import Evidence, Rule, weigh
+from linkmix.search.guesses import first_guesses
+from linkmix.search.ranking import Evidence, weigh
 from linkmix.search.shapes import SHAPES
-from linkmix.search.structure import structure
-
-FIRST_STEPS = 5
-"""EM steps after which a candidate is looked at for the first time."""
-HOPELESS = 12.0
-"""Nats by which a candidate may be behind the best one then and still go on."""
-AT_LEAST = 8
-"""Number of candidates that go on at least."""
-MOST_STEPS = 25
-"""EM steps after that. More of them lead away from the user's classes: the likelihood of a wrong model wants others."""
-BEST = 5
-"""Number of the best candidates whose mean is the guess of the second round."""
-POINTS_PER_CLUSTER = 3
-"""Points that there are at least for each of many clusters."""
-REG_COVAR = 1e-4
-"""Added to the variances of columns of unit variance."""
+from linkmix.search.structure import graphs, structure
 
 LEADERBOARD = np.dtype(
     [
@@ -59,31 +48,31 @@ LEADERBOARD = np.dtype(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A start, a shape, and how far EM has come from there.
 
     Attributes
     ----------
-    columns, start, shape : str
+    view, start, shape : str
         Names of the way the columns are scaled, of the first guess and of the shape.
     parameters : Parameters
         Where EM is.
     evidence : Evidence
-        What the links say of it.
+        What speaks for it.
     log_likelihood : float
-        J, of the columns as they were scaled first.
+        J, in the units of the first view.
     n_iter : int
         Number of EM steps.
     seconds : float
         Time taken.
     finished : bool
-        Whether it was run to its end and not given up before.
+        Whether it was run to its end, and not given up before.
     score : float
-        By what it was ranked.
+        What it was ranked by.
     """
 
-    columns: str
+    view: str
     start: str
     shape: str
     parameters: engine.Parameters
@@ -95,7 +84,7 @@ class Candidate:
     score: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View:
     """The points as some of the candidates see them.
 
@@ -104,7 +93,7 @@ class View:
     X : ndarray of shape (n_samples, n_features)
         Scaled points.
     data : Data
-        The same, parted into free and linked ones.
+        The same, separated into free and linked ones.
     units : float
         What J loses by the scale of this view, compared with the first one.
     """
@@ -114,32 +103,108 @@ class View:
     units: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contest:
-    """What all candidates are fitted to.
+    """What all candidates are fitted to, and how they are judged.
 
     Attributes
     ----------
     views : mapping of str to View
         The points, by the name of the way their columns are scaled.
+    raw : ndarray of shape (n_samples, n_features)
+        The points in their own units, gaps filled.
     links : Links
         Links between them, by which candidates are judged.
     weights : ndarray of shape (n_samples,) or None
         How often each point counts.
-    models : mapping of str to Model
-        Density and coupling by the name of the density; the coupling has the links in it.
+    known : ndarray of shape (n_samples,) or None
+        Known labels, -1 where not known.
+    learn_reliability : bool
+        Whether to learn how often each annotator is right.
+    coupling : BoundCoupling
+        All links as one network, built once for all candidates.
+    densities : mapping of str to Density
+        Densities of the clusters, by name.
     graphs : list of sparse arrays
         Which points are neighbours.
     n_classes : int
         Number of classes.
+    budget : Budget
+        What is tried, and how it is ranked.
+    seed : int
+        Decides guesses, and the draws that divide classes into clusters.
     """
 
     views: Mapping[str, View]
+    raw: Floats
     links: Links
     weights: Floats | None
-    models: Mapping[str, engine.Model]
+    known: Ints | None
+    learn_reliability: bool
+    coupling: BoundCoupling
+    densities: Mapping[str, Density[Any, Any]]
     graphs: list[Any]
     n_classes: int
+    budget: Budget
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        given: Mapping[str, Knowledge[Array]],
+        raw: Floats,
+        n_classes: int,
+        budget: Budget,
+        seed: int,
+        *,
+        units: Mapping[str, float] | None = None,
+        learn_reliability: bool = False,
+    ) -> "Contest":
+        """Prepare a contest from what is given.
+
+        Parameters
+        ----------
+        given : mapping of str to Knowledge
+            Scaled points with their links, weights and known labels, by the name of the way they are scaled.
+        raw : ndarray of shape (n_samples, n_features)
+            The points in their own units, gaps filled, without constant columns.
+        n_classes : int
+            Number of classes.
+        budget : Budget
+            What is tried, and how it is ranked.
+        seed : int
+            Decides what is random.
+        units : mapping of str to float, optional
+            What J loses by the scale of each view.
+        learn_reliability : bool, default=False
+            Whether to learn how often each annotator is right.
+
+        Returns
+        -------
+        Contest
+        """
+        first = next(iter(given.values()))
+        filled = [starts.without_gaps(some.X) for some in given.values()]
+        return cls(
+            {name: View(some.X, part(some), (units or {}).get(name, 0.0)) for name, some in given.items()},
+            raw,
+            first.links,
+            first.sample_weight,
+            first.known,
+            learn_reliability,
+            _bound(first.links, n_classes, learn_reliability),
+            densities(first.X.shape[1], budget.settings.reg_covar),
+            graphs(filled, raw, budget.settings),
+            n_classes,
+            budget,
+            seed,
+        )
+
+    def with_classes(self, n_classes: int) -> "Contest":
+        """The same contest for another number of classes."""
+        if n_classes == self.n_classes:
+            return self
+        return replace(self, n_classes=n_classes, coupling=_bound(self.links, n_classes, self.learn_reliability))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -147,35 +212,92 @@ class Contest:
         n, d = next(iter(self.views.values())).X.shape
         return n, d
 
-    def begin(self, columns: str, start: str, labels: Ints, shape: str, seed: int) -> Candidate | None:
+    def guesses(self) -> Iterator[tuple[str, str, Ints]]:
+        """First guesses by the methods of the budget: by which view, by which method, and the labels."""
+        links = self.links
+        if self.known is not None:  # for the guesses, known labels are links like others
+            links = links.union(Links.from_labels(self.known))
+        for view, of_view in self.views.items():
+            Z = starts.without_gaps(of_view.X)
+            raw = self.raw if len(self.views) == 1 else Z
+            found = first_guesses(Z, raw, links, self.n_classes, self.budget.guesses, RandomState(self.seed))
+            for name, labels in found:
+                if self.known is not None:
+                    labels = starts.match_labels(labels, self.known, self.n_classes)[labels]
+                    labels = np.where(self.known >= 0, self.known, labels)
+                yield view, name, labels
+
+    def run(
+        self, guesses: Iterable[tuple[str, str, Ints]], progress: "Progress" = lambda results, total: results
+    ) -> list[Candidate]:
+        """Fit candidates and rank them: a few steps of each, then the promising ones to their end, then once more.
+
+        Parameters
+        ----------
+        guesses : iterable of (view, name, labels)
+            Where to start.
+        progress : callable
+            Wraps the results as they come in, given their number.
+
+        Returns
+        -------
+        list of Candidate
+            The best first; those that were given up at the end.
+        """
+        with few_threads(*self.shape):
+            return self._run(guesses, progress)
+
+    def _run(self, guesses: Iterable[tuple[str, str, Ints]], progress: "Progress") -> list[Candidate]:
+        budget, settings = self.budget, self.budget.settings
+        tried = [shape for shape in budget.shapes if self.takes(shape)]
+        tasks = [partial(self.begin, *guess, shape) for guess in guesses for shape in tried]
+        begun = _all(tasks, progress)
+        if not begun:
+            raise DegenerateCluster(
+                f"none of the {len(tasks)} candidates has clusters of more than one point: pass more points or ask for "
+                f"fewer classes than n_classes={self.n_classes}"
+            )
+        judge = self.believing(begun)
+        begun = judge.ranked([judge.judged(candidate) for candidate in begun])
+        n_kept = max(settings.kept, sum(one.score >= begun[0].score - settings.hopeless for one in begun))
+        given_up = begun[n_kept:]
+        finished = judge.ranked(_all([partial(judge.finish, best) for best in begun[:n_kept]], progress))
+        if not finished:
+            return begun
+        if finished[0].evidence.broken == 0:  # the links ask for no more
+            return finished + given_up
+        labels = mean_of([self.probabilities(best) for best in finished[: settings.best]]).argmax(axis=1)
+        shapes = [shape for shape in budget.more_shapes if self.takes(shape)]
+        more = [partial(judge.once_more, view, labels, shape) for view in self.views for shape in shapes]
+        return judge.ranked(finished + _all(more, progress)) + given_up
+
+    def begin(self, view: str, start: str, labels: Ints, shape: str) -> Candidate | None:
         """Start EM from a guess and make the first steps; None if a cluster degenerates."""
         begin = time.perf_counter()
-        model = self.model(shape)
-        layout = starts.Shape(self.n_classes, SHAPES[shape].clusters, SHAPES[shape].shared)
-        X = self.views[columns].X
-        first = starts.from_classes(model.density, X, labels, layout, RandomState(seed), self.weights)
-        if model.coupling.annotators:
-            first = replace(first, reliability=model.coupling.first_reliability())
-        candidate = Candidate(columns, start, shape, first, Evidence(0, 0, labels), 0.0, 0, 0.0)
-        return self._run(candidate, FIRST_STEPS, 0.0, begin)
+        layout = SHAPES[shape].layout(self.n_classes)
+        random = RandomState(self.seed)
+        first = starts.from_classes(self.density(shape), self.views[view].X, labels, layout, random, self.weights)
+        if self.coupling.annotators:
+            first = replace(first, reliability=self.coupling.first_reliability())
+        candidate = Candidate(view, start, shape, first, Evidence(0, 0, labels), 0.0, 0, 0.0)
+        return self._steps(candidate, self.budget.settings.first_steps, 0.0, begin)
 
-    def once_more(self, columns: str, labels: Ints, shape: str, seed: int) -> Candidate | None:
+    def once_more(self, view: str, labels: Ints, shape: str) -> Candidate | None:
         """Run a candidate from what the best ones agree on."""
-        begun = self.begin(columns, "the best", labels, shape, seed)
+        begun = self.begin(view, "the best", labels, shape)
         return None if begun is None else self.finish(begun)
 
     def finish(self, candidate: Candidate) -> Candidate | None:
         """Run a candidate to its end."""
-        done = self._run(candidate, MOST_STEPS, 1e-6, time.perf_counter())
+        done = self._steps(candidate, self.budget.settings.more_steps, 1e-6, time.perf_counter())
         return None if done is None else replace(done, finished=True)
 
-    def _run(self, candidate: Candidate, n_steps: int, tol: float, begin: float) -> Candidate | None:
-        view = self.views[candidate.columns]
+    def _steps(self, candidate: Candidate, n_steps: int, tol: float, begin: float) -> Candidate | None:
+        view = self.views[candidate.view]
+        model = engine.Model(self.density(candidate.shape), self.coupling)
         try:
             with naming_rows(self.links, self.n_classes):
-                fit = engine.fit(
-                    self.model(candidate.shape), view.data, candidate.parameters, tol=tol, max_iter=n_steps
-                )
+                fit = engine.fit(model, view.data, candidate.parameters, tol=tol, max_iter=n_steps)
         except DegenerateCluster:
             return None
         return replace(
@@ -186,98 +308,75 @@ class Contest:
         )
 
     def judged(self, candidate: Candidate) -> Candidate:
-        """The candidate with what speaks for it."""
-        evidence = weigh(self.probabilities(candidate), self.links)
+        """The candidate with the evidence for it."""
+        evidence = weigh(self.probabilities(candidate), self.links, self.budget.settings.least)
         found = structure(self.graphs, evidence.labels, self.n_classes)
         return replace(candidate, evidence=replace(evidence, structure=found))
 
+    def ranked(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Candidates with their scores, the best first."""
+        if not candidates:
+            return []
+        scores = self.budget.rule([one.evidence for one in candidates], self.n_classes, self.budget.settings)
+        return [replace(candidates[i], score=float(scores[i])) for i in np.argsort(-scores, kind="stable")]
+
     def believing(self, candidates: Sequence[Candidate]) -> "Contest":
-        """The same, with each annotator believed as far as half of the candidates believe him."""
-        annotators = self.models["gaussian"].coupling.annotators
+        """The same contest, with the reliability of each annotator set to its median over the candidates."""
+        annotators = self.coupling.annotators
         if not annotators:
             return self
         reliability = np.median([candidate.parameters.reliability for candidate in candidates], axis=0)
         return replace(self, links=self.links.at_most(dict(zip(annotators, reliability.tolist(), strict=True))))
 
-    def model(self, shape: str) -> engine.Model:
-        """Density and coupling for a shape."""
-        return self.models[SHAPES[shape].density]
+    def density(self, shape: str) -> Density[Any, Any]:
+        """Density of the clusters of a shape."""
+        return self.densities[SHAPES[shape].density]
 
     def takes(self, shape: str) -> bool:
-        """Whether there are a few points for each cluster of a shape, if it has many."""
-        n_clusters = SHAPES[shape].clusters * self.n_classes
-        few = POINTS_PER_CLUSTER if SHAPES[shape].clusters > 3 else 1
-        return few * n_clusters <= self.shape[0]
+        """Whether there are enough points for the clusters of a shape."""
+        few = self.budget.settings.points_per_cluster if SHAPES[shape].clusters > 3 else 1
+        return few * SHAPES[shape].clusters * self.n_classes <= self.shape[0]
 
     def probabilities(self, candidate: Candidate) -> Floats:
         """Probability of each class for all points, from the point alone."""
-        density = self.model(candidate.shape).density
-        return shares(engine.class_log_joint(density, candidate.parameters, self.views[candidate.columns].X))
+        X = self.views[candidate.view].X
+        return shares(engine.class_log_joint(self.density(candidate.shape), candidate.parameters, X))
 
     def bic(self, candidate: Candidate) -> float:
         """Bayesian information criterion; lower is better."""
         parameters, (n_points, n_features) = candidate.parameters, self.shape
         n_components = SHAPES[candidate.shape].clusters * self.n_classes
-        density = self.model(candidate.shape).density
-        free = density.free_parameters(parameters.components, n_components, n_features)
+        free = self.density(candidate.shape).free_parameters(parameters.components, n_components, n_features)
         count = parameters.cluster_weights.size - 1 + free
         return -2 * candidate.log_likelihood + count * float(np.log(n_points))
+
+    def leaderboard(self, candidates: list[Candidate]) -> Array:
+        """All candidates as a table, the best first."""
+        table = np.empty(len(candidates), dtype=LEADERBOARD)
+        for row, candidate in enumerate(candidates):
+            table[row] = (
+                candidate.view,
+                candidate.start,
+                candidate.shape,
+                candidate.evidence.broken,
+                candidate.evidence.log_probability,
+                candidate.evidence.structure,
+                candidate.score,
+                candidate.log_likelihood,
+                self.bic(candidate),
+                candidate.n_iter,
+                not candidate.finished,
+                candidate.seconds,
+            )
+        return table
 
 
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
-def run(
-    contest: Contest,
-    guesses: Iterable[tuple[str, str, Ints]],
-    budget: Budget,
-    seed: int,
-    progress: Progress,
-) -> list[Candidate]:
-    """Fit candidates and rank them: first a few steps of each, then the promising ones to their end, then once more.
-
-    Parameters
-    ----------
-    contest : Contest
-        What to fit to.
-    guesses : iterable of (columns, name, labels)
-        Where to start: by which view, from which guess, and its labels.
-    budget : Budget
-        Shapes for all guesses, shapes for what the best candidates agree on, and by what to rank.
-    seed : int
-        Seed of the draws that part classes into clusters.
-    progress : callable
-        Wraps the results as they come in, given their number.
-
-    Returns
-    -------
-    list of Candidate
-        The best first; those that were given up at the end.
-    """
-    rule = budget.rule
-    tried = [shape for shape in budget.shapes if contest.takes(shape)]
-    tasks = [partial(contest.begin, *guess, shape, seed) for guess in guesses for shape in tried]
-    begun = _all(tasks, progress)
-    if not begun:
-        raise DegenerateCluster(
-            f"none of the {len(tasks)} candidates has clusters of more than one point: pass more points or ask for "
-            f"fewer classes than n_classes={contest.n_classes}"
-        )
-    contest = contest.believing(begun)
-    begun = _ranked([contest.judged(candidate) for candidate in begun], rule, contest.n_classes)
-    n_kept = max(AT_LEAST, sum(candidate.score >= begun[0].score - HOPELESS for candidate in begun))
-    given_up = begun[n_kept:]
-    finished = _ranked(
-        _all([partial(contest.finish, best) for best in begun[:n_kept]], progress), rule, contest.n_classes
-    )
-    if not finished:
-        return begun
-    if finished[0].evidence.broken == 0:  # the links ask for no more
-        return finished + given_up
-    labels = mean_of([contest.probabilities(best) for best in finished[:BEST]]).argmax(axis=1)
-    shapes = [shape for shape in budget.more_shapes if contest.takes(shape)]
-    more = [partial(contest.once_more, view, labels, shape, seed) for view in contest.views for shape in shapes]
-    return _ranked(finished + _all(more, progress), rule, contest.n_classes) + given_up
+def _bound(links: Links, n_classes: int, learn_reliability: bool) -> BoundCoupling:
+    with unwarned():  # about approximate inference: the winner is fitted exactly
+        return bind(Graph(learn_reliability, quick=True), links, n_classes)
 
 
 def mean_of(probabilities: Sequence[Floats]) -> Floats:
@@ -287,37 +386,16 @@ def mean_of(probabilities: Sequence[Floats]) -> Floats:
 
 
 def place_of(probabilities: Floats, first: Floats) -> Ints:
-    """For each class of the first model, the class of another one that goes with it."""
+    """For each class of the first model, the matching class of another one."""
     return np.asarray(linear_sum_assignment(-(first.T @ probabilities))[1])
 
 
-def leaderboard(contest: Contest, candidates: list[Candidate]) -> Array:
-    """All candidates as a table, the best first."""
-    table = np.empty(len(candidates), dtype=LEADERBOARD)
-    for row, candidate in enumerate(candidates):
-        table[row] = (
-            candidate.columns,
-            candidate.start,
-            candidate.shape,
-            candidate.evidence.broken,
-            candidate.evidence.log_probability,
-            candidate.evidence.structure,
-            candidate.score,
-            candidate.log_likelihood,
-            contest.bic(candidate),
-            candidate.n_iter,
-            not candidate.finished,
-            candidate.seconds,
-        )
-    return table
-
-
-def densities(n_features: int) -> dict[str, Gaussian | StudentT]:
-    """Full covariances, shrunk to the pooled one by a weight of so many points as a covariance needs at least."""
+def densities(n_features: int, reg_covar: float) -> dict[str, Gaussian | StudentT]:
+    """Full covariances, shrunk to the pooled one with the weight of as many points as a covariance needs at least."""
     shrinkage = n_features + 2.0
     return {
-        "gaussian": Gaussian(reg_covar=REG_COVAR, shrinkage=shrinkage),
-        "student": StudentT(reg_covar=REG_COVAR, shrinkage=shrinkage),
+        "gaussian": Gaussian(reg_covar=reg_covar, shrinkage=shrinkage),
+        "student": StudentT(reg_covar=reg_covar, shrinkage=shrinkage),
     }
 
 
@@ -325,10 +403,3 @@ def _all(tasks: Sequence[Callable[[], Candidate | None]], progress: Progress) ->
     """Results of all tasks that came to one."""
     results = Parallel(prefer="threads", return_as="generator")(delayed(task)() for task in tasks)
     return [result for result in progress(results, len(tasks)) if result is not None]
-
-
-def _ranked(candidates: list[Candidate], rule: Rule, n_classes: int) -> list[Candidate]:
-    if not candidates:
-        return []
-    scores = rule([candidate.evidence for candidate in candidates], n_classes)
-    return [replace(candidates[i], score=float(scores[i])) for i in np.argsort(-scores, kind="stable")]

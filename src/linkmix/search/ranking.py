@@ -1,11 +1,11 @@
 """Which candidate to take: the one that explains the links, follows the gaps between the points, and is not alone.
 
-A candidate is judged by its labels without the help of the links: links that hold only because they are enforced say
-nothing about the points around them. With few links many candidates break none. The likelihood does not help then, as
-the likelihood of a wrong model does not want the user's classes. Two other things do: whether neighbours have the same
-label, which asks for no shape of the classes, and what starts and shapes of many kinds agree on, those most of all that
-explain the links. Both count as much as a number of links would, so that in the end it is the links who decide. To try
-another rule, write a function like `by_links_structure_and_agreement`.
+A candidate is judged by labels computed without the links: links that hold only because they are enforced say nothing
+about the points around them. With few links, many candidates break none. The likelihood does not help then, since the
+likelihood of a wrong model does not favour the user's classes. Two other things do: whether neighbours share a label,
+which assumes no shape of the classes, and what candidates from many starts and shapes agree on, weighted by how well
+they explain the links. Both count as much as a fixed number of links, so with many links it is the links that decide.
+To try another rule, write a function like `by_links_structure_and_agreement`.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,16 +16,7 @@ from scipy.special import xlogy
 
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.links import Links
-
-LEAST = 0.05
-"""No broken link counts for less than this probability: some are wrong, and no model is right."""
-TEMPERATURE, DOUBT = 2.0, 0.4
-"""Nats of the probability of the links by which a candidate may be behind and still have a say, and how many more for
-each link that no candidate keeps: such links may be wrong, or the classes overlap, and then they tell less."""
-STRUCTURE = 50.0
-"""Nats of the probability of the links that one unit of modularity is worth."""
-AGREEMENT, MOST_AGREEMENT = 1.0, 50.0
-"""Nats that one unit of agreement is worth for each link, as links sort out who has a say, and in all."""
+from linkmix.search.settings import SETTINGS, SearchSettings
 
 
 @dataclass(frozen=True)
@@ -37,8 +28,8 @@ class Evidence:
     broken : float
         Number of links that its labels break, each counted as far as it is sure.
     log_probability : float
-        Log-probability of the links, and no more than what right labels may well have, by a standard deviation: where
-        links may be wrong, labels that meet nearly all of them meet wrong ones too.
+        Log-probability of the links, capped at its expected value under correct labels minus one standard deviation:
+        where links may be wrong, labels that meet nearly all of them also meet wrong ones.
     labels : ndarray of shape (n_samples,)
         Labels from the points alone.
     structure : float
@@ -54,11 +45,11 @@ class Evidence:
     n_links: float = 0.0
 
 
-Rule = Callable[[Sequence[Evidence], int], Floats]
-"""From the evidence of all candidates and the number of classes to a score for each; the highest is the best."""
+Rule = Callable[[Sequence[Evidence], int, SearchSettings], Floats]
+"""From the evidence for all candidates and the number of classes to a score for each; the highest is the best."""
 
 
-def weigh(probabilities: Floats, links: Links) -> Evidence:
+def weigh(probabilities: Floats, links: Links, least: float = SETTINGS.least) -> Evidence:
     """What links say about the probabilities of the labels, taken from the points alone.
 
     Parameters
@@ -67,6 +58,8 @@ def weigh(probabilities: Floats, links: Links) -> Evidence:
         Probability of each class.
     links : Links
         Links between the rows.
+    least : float
+        Smallest probability that a broken link counts for.
 
     Returns
     -------
@@ -91,17 +84,19 @@ def weigh(probabilities: Floats, links: Links) -> Evidence:
         holds = together if wanted else 1 - together
         n_links += float((2 * sure - 1).sum())
         broken += float(((2 * sure - 1) * ((labels[a] == labels[b]) != wanted)).sum())
-        total += float(np.log(np.maximum(sure * holds + (1 - sure) * (1 - holds), LEAST)).sum())
+        total += float(np.log(np.maximum(sure * holds + (1 - sure) * (1 - holds), least)).sum())
         most += float((xlogy(sure, sure) + xlogy(1 - sure, 1 - sure)).sum())
         unsure = sure[sure < 1]
         variance += float((unsure * (1 - unsure) * np.log(unsure / (1 - unsure)) ** 2).sum())
     return Evidence(broken, min(total, most - np.sqrt(variance)), labels, n_links=n_links)
 
 
-def by_links_structure_and_agreement(candidates: Sequence[Evidence], n_classes: int) -> Floats:
+def by_links_structure_and_agreement(
+    candidates: Sequence[Evidence], n_classes: int, settings: SearchSettings = SETTINGS
+) -> Floats:
     """Log-probability of the links, plus structure and agreement in the same unit.
 
-    Those who explain the links most of all have the greatest say in what the candidates agree on.
+    Candidates count in the agreement according to how well they explain the links.
 
     Parameters
     ----------
@@ -109,6 +104,8 @@ def by_links_structure_and_agreement(candidates: Sequence[Evidence], n_classes: 
         What speaks for each.
     n_classes : int
         Number of classes.
+    settings : SearchSettings
+        How much each part counts.
 
     Returns
     -------
@@ -127,11 +124,11 @@ def by_links_structure_and_agreement(candidates: Sequence[Evidence], n_classes: 
     """
     log_probability = np.array([candidate.log_probability for candidate in candidates])
     structure = np.array([candidate.structure for candidate in candidates])
-    temperature = TEMPERATURE + DOUBT * min(candidate.broken for candidate in candidates)
+    temperature = settings.temperature + settings.doubt * min(candidate.broken for candidate in candidates)
     say = np.exp((log_probability - log_probability.max()) / temperature)
     likeness = agreement([candidate.labels for candidate in candidates], n_classes) @ say / say.sum()
-    weight = min(AGREEMENT * candidates[0].n_links, MOST_AGREEMENT)
-    return np.asarray(log_probability + STRUCTURE * structure + weight * likeness)
+    weight = min(settings.agreement * candidates[0].n_links, settings.most_agreement)
+    return np.asarray(log_probability + settings.structure * structure + weight * likeness)
 
 
 def agreement(labelings: Sequence[Ints], n_classes: int) -> Floats:

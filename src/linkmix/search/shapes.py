@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from linkmix.engine.starts import Shape
+
 
 @dataclass(frozen=True)
 class ClassShape:
@@ -21,6 +23,10 @@ class ClassShape:
     clusters: int
     shared: bool
     density: str
+
+    def layout(self, n_classes: int) -> Shape:
+        """The same for a number of classes."""
+        return Shape(n_classes, self.clusters, self.shared)
 
 
 SHAPES: Mapping[str, ClassShape] = {

@@ -12,17 +12,13 @@ import numpy as np
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.rivals.e2cp import neighbour_graph
 from linkmix.search.guesses import distinct
-
-NEIGHBOURS = 10
-"""Neighbours of each point."""
-EVEN, AT_LEAST = 0.25, 1.2
-"""Points are also compared by the columns as they are if so large a share of these, and so many, seem to vary alike."""
+from linkmix.search.settings import SETTINGS, SearchSettings
 
 
-def graphs(views: Sequence[Floats], X: Floats) -> list[Any]:
-    """Neighbours by columns scaled in some ways, and also by the columns as they are.
+def graphs(views: Sequence[Floats], X: Floats, settings: SearchSettings = SETTINGS) -> list[Any]:
+    """Graphs of nearest neighbours: one for each way in which columns are scaled, and one for the raw columns.
 
-    The last only where no few columns outweigh all others, and none that is the same as one before.
+    Raw columns are added only if no few columns dominate the variance. A graph that repeats an earlier one is left out.
 
     Parameters
     ----------
@@ -30,6 +26,8 @@ def graphs(views: Sequence[Floats], X: Floats) -> list[Any]:
         Points without gaps, columns scaled.
     X : ndarray of shape (n_samples, n_features)
         The same as they were; no column is constant.
+    settings : SearchSettings
+        Number of neighbours, and when raw columns count.
 
     Returns
     -------
@@ -47,8 +45,8 @@ def graphs(views: Sequence[Floats], X: Floats) -> list[Any]:
         return []
     variance = (X.std(axis=0) / (X.std(axis=0).max() or 1.0)) ** 2
     n_alike = variance.sum() ** 2 / max((variance**2).sum(), np.finfo(np.float64).tiny)
-    as_they_are = [X] if n_alike >= max(EVEN * len(variance), AT_LEAST) else []
-    n_neighbors = min(NEIGHBOURS, len(X) - 1)
+    as_they_are = [X] if n_alike >= max(settings.even * len(variance), settings.alike) else []
+    n_neighbors = min(settings.neighbours, len(X) - 1)
     return [neighbour_graph(view, n_neighbors) for view in distinct([*views, *as_they_are])]
 
 

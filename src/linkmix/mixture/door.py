@@ -1,0 +1,231 @@
+"""The door that both estimators share: everything is checked once, and nothing is kept before a fit is complete."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from linkmix.basics.arrays import Array, Floats
+from linkmix.basics.checks import check_sample_weight
+from linkmix.couplings.statements import FIRST_RELIABILITY
+from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size, has_values
+from linkmix.engine.fitting import Knowledge
+from linkmix.links import Links
+from linkmix.links.checks import as_links, check_known_labels, check_links
+from linkmix.mixture import model_file
+
+PointsLike = ArrayLike | Source
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns that a fit saw: how many, and their names where the input had them."""
+
+    n: int
+    names: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a user handed to `fit`; the points are checked, the rest is checked as soon as the classes are known."""
+
+    points: Floats | Table
+    y: object
+    links: Links
+    rows: ArrayLike | None
+    sample_weight: Floats | None
+
+    def knowledge(self, n_classes: int, *, learn_reliability: bool) -> Knowledge[Array | Table]:
+        """Everything that is given, checked against each other and the number of classes."""
+        links = self.links.at_most(FIRST_RELIABILITY) if learn_reliability else self.links
+        links = check_links(links, len(self.points), n_classes, self.rows)
+        known = check_known_labels(self.y, len(self.points), n_classes, links)
+        return Knowledge(self.points, links, self.sample_weight, known)
+
+
+class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
+    """What `LinkMixture` and `AutoLinkMixture` have in common."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    _parts: ClassVar[tuple[type, ...]] = ()  # estimators that a file of this one may hold
+    _reads: ClassVar[type] = Source  # points outside memory that it can read
+    random_state: int | RandomState | None
+
+    def fit(
+        self,
+        X: PointsLike,
+        y: ArrayLike | None = None,
+        *,
+        links: Links | None = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to points and links.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points. NaN stands for a missing value, where the density allows it. `Blocks` and memory-mapped arrays
+            are read block by block; only linked rows and a sample are held in memory.
+        y : array-like of shape (n_samples,), optional
+            Known labels: class numbers from 0, and -1 where the class is not known. A `y` without any -1 is ignored,
+            as by scikit-learn's clusterers.
+        links : Links, optional
+            Links between rows of `X`.
+        must_link, cannot_link : array-like of shape (n_links, 2), optional
+            The same as plain pairs of row numbers, instead of `links`.
+        rows : array-like of shape (n_samples,), optional
+            Number of each row of `X` in the table that the links refer to. Links to other rows are left out. Made for
+            cross-validation, which cuts this array along with `X`.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each point counts. A linked point of weight 2 counts as two copies that share its label.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If anything fails, an earlier fit stays as it was.
+        """
+        self.check_settings()
+        given = as_links(links, must_link, cannot_link)
+        points, columns = let_in(self, X, self._door(reset=True), reset=True)
+        weights = check_sample_weight(sample_weight, len(points))
+        found = self._solve(Request(points, y, given, rows, weights), check_random_state(self.random_state))
+        self.n_features_in_ = columns.n
+        if columns.names is None:
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            self.feature_names_in_ = columns.names
+        self.take_over(found)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one file, which holds no code and can be read on any machine.
+
+        Parameters
+        ----------
+        path : path
+            Where; an existing file is replaced, whole or not at all.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from linkmix import LinkMixture
+        >>> file = Path(tempfile.mkdtemp()) / "heights.linkmix"
+        >>> LinkMixture(2, random_state=0).fit([[1.0], [1.1], [5.0], [5.2]]).save(file)
+        >>> LinkMixture.load(file).predict([[1.2], [4.0]]).tolist()
+        [1, 0]
+        """
+        model_file.save(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an estimator from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file. One that is truncated, changed or of another kind is refused.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
+        estimator: Self = model_file.load(path, [cls], cls._parts).estimator
+        return estimator
+
+    @abstractmethod
+    def score_samples(self, X: PointsLike) -> Floats:
+        """Log-density of each point."""
+
+    def score(self, X: PointsLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> float:
+        """Mean log-density of the points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Blocks
+            PointsLike.
+        y : object
+            Not used.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each point counts.
+
+        Returns
+        -------
+        float
+            Mean of `score_samples`.
+        """
+        log_density = self.score_samples(X)
+        return float(np.average(log_density, weights=check_sample_weight(sample_weight, len(log_density))))
+
+    def check_settings(self) -> None:
+        """Refuse settings that make no sense."""
+        self._validate_params()
+
+    @abstractmethod
+    def _door(self, *, reset: bool) -> Door:
+        """What points must be, of a new fit or of the present one."""
+
+    @abstractmethod
+    def _solve(self, request: Request, random: RandomState) -> Any:
+        """Compute a fit. Nothing of the estimator changes."""
+
+    @abstractmethod
+    def take_over(self, found: Any) -> None:
+        """Assign the attributes of a fit. Nothing is computed, so that nothing can fail."""
+
+    def _seen(self, X: PointsLike) -> Floats | Table:
+        """PointsLike with the columns of the fit."""
+        check_is_fitted(self)
+        return let_in(self, X, self._door(reset=False), reset=False)[0]
+
+
+def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) -> tuple[Floats | Table, Columns]:
+    """Checked points in memory, or a table where they are elsewhere, and their columns."""
+    if isinstance(X, np.memmap) and X.ndim == 2:
+        X = Blocks.from_array(X)
+    if isinstance(X, Iterator):
+        raise ValueError(
+            f"X is a {type(X).__name__}, which can be read only once: give linkmix.Blocks of the function that makes it"
+        )
+    if reset and type(X) is np.ndarray and _is_plain(X, door):
+        door.check(X)
+        return X, Columns(X.shape[1])
+    seen_by = copy(estimator) if reset else estimator  # scikit-learn notes on it which columns it saw
+    points: Floats | Table
+    if isinstance(X, Source):
+        if not isinstance(X, estimator._reads):
+            raise ValueError(
+                f"X is a {type(X).__name__}, and {type(estimator).__name__} reads arrays and Blocks: fit it to a "
+                "sample, and give what it found to LinkMixture as init"
+            )
+        table = X.enter(door)
+        validate_data(seen_by, table.head, skip_check_array=True, reset=reset)
+        known, points = table.seen, table.gathered()
+    else:
+        finite = "allow-nan" if door.missing else True
+        array: Floats = validate_data(seen_by, X, dtype=door.kinds, ensure_all_finite=finite, reset=reset)
+        check_size(array)
+        known, points = has_values(array), array
+    if reset and not known.all():
+        raise ValueError(f"column {int(np.argmin(known))} of X has no value in any row: drop it")
+    if isinstance(points, np.ndarray):
+        door.check(points)
+    return points, Columns(seen_by.n_features_in_, getattr(seen_by, "feature_names_in_", None))
+
+
+def _is_plain(X: Array, door: Door) -> bool:
+    """Whether scikit-learn would find nothing: no number is missing, infinite or too large to be squared."""
+    return X.dtype in door.kinds and X.ndim == 2 and X.size > 0 and float(max(X.max(), -X.min())) <= LARGEST

@@ -1,0 +1,120 @@
+"""A finished mixture as a value: what a fit found, and what an estimator takes over."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from linkmix import engine
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.couplings.review import REVIEW, links_to_review
+from linkmix.couplings.statements import FIRST_RELIABILITY
+from linkmix.data.blocks import Table
+from linkmix.densities import Density
+from linkmix.engine.fitting import Knowledge, linked_labels
+from linkmix.engine.starts import Shape
+from linkmix.links import Links
+
+NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a fit found.
+
+    Attributes
+    ----------
+    density : Density
+    shape : Shape
+    fit : Fit
+        Parameters, J, its trace and whether EM converged.
+    labels : ndarray of shape (n_samples,)
+        Class of each training point, its links honoured.
+    links_to_review : structured ndarray
+        Every link with the probability that it is wrong.
+    reliability : dict
+        Share of right links of each annotator, where it was learned.
+    """
+
+    density: Density[Any, Any]
+    shape: Shape
+    fit: engine.Fit
+    labels: Ints
+    links_to_review: Array
+    reliability: dict[Hashable, float]
+
+
+def finished(
+    model: engine.Model,
+    data: engine.Data,
+    given: Knowledge[Array | Table],
+    shape: Shape,
+    fit: engine.Fit,
+) -> Fitted:
+    """A fit with the labels of its points and what it says about its links."""
+    parameters, points = fit.parameters, given.links.points
+    reliability = dict(zip(model.coupling.annotators, parameters.reliability, strict=True))
+    labels, table = NO_ROWS, np.empty(0, dtype=REVIEW)
+    if len(points):
+        weights = parameters.class_weights
+        log_density = engine.class_log_joint(model.density, parameters, data.linked) - np.log(weights)
+        labels = linked_labels(model.coupling, data, given.links, log_density, weights, parameters.reliability)
+        table = review(given.links, reliability, log_density, weights)
+    if given.known is not None:
+        told = np.setdiff1d(np.flatnonzero(given.known >= 0), points)
+        points, labels = np.concatenate([points, told]), np.concatenate([labels, given.known[told]])
+    order = np.argsort(points)
+    return Fitted(
+        model.density,
+        shape,
+        fit,
+        label_points(model.density, parameters, given.X, points[order], labels[order]),
+        table,
+        reliability,
+    )
+
+
+def review(links: Links, reliability: dict[Hashable, float], log_density: Floats, weights: Floats) -> Array:
+    """Every link with the probability that it is wrong, the most doubtful first, from log-densities (n_linked, M)."""
+    points = links.points
+    table = links_to_review(trusted(links.restrict(points), reliability), log_density, weights)
+    table["a"], table["b"] = points[table["a"]], points[table["b"]]
+    return table
+
+
+def label_points(
+    density: Density[Any, Any],
+    parameters: engine.Parameters,
+    points: Array | Table,
+    rows: Ints = NO_ROWS,
+    labels: Ints = NO_ROWS,
+) -> Ints:
+    """Most probable class of each point, from the point alone; some rows have labels that are given."""
+    classes = partial(engine.most_probable_classes, density, parameters)
+    if isinstance(points, Table):
+        return points.label(classes, rows, labels)  # type: ignore[no-any-return]
+    found = classes(points)
+    found[rows] = labels
+    return found
+
+
+def trusted(links: Links, reliability: dict[Hashable, float]) -> Links:
+    """Links with the learned reliability of their annotators as confidence, where it was learned."""
+    if not reliability:
+        return links
+
+    def confidence(annotators: Array | None, n: int) -> list[float]:
+        names = [None] * n if annotators is None else annotators
+        return [float(reliability.get(name, FIRST_RELIABILITY)) for name in names]
+
+    return Links(
+        links.must,
+        links.cannot,
+        must_confidence=confidence(links.must_annotators, links.n_must),
+        cannot_confidence=confidence(links.cannot_annotators, links.n_cannot),
+        must_annotators=links.must_annotators,
+        cannot_annotators=links.cannot_annotators,
+        relations=links.relations,
+    )

@@ -1,0 +1,136 @@
+"""The settings of a LinkMixture: what may be asked for, and the objects that it stands for."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from linkmix.couplings import Coupling, Graph, Pairwise, Uncoupled
+from linkmix.data.blocks import Door
+from linkmix.densities import FORMS, Bernoulli, Categorical, CovarianceForm, Density, Gaussian, Poisson, StudentT
+from linkmix.engine.fitting import STARTS
+from linkmix.engine.starts import Shape
+from linkmix.links import Links
+
+
+class Number(Interval):
+    """An interval of numbers; True and False are not numbers here."""
+
+    def is_satisfied_by(self, val: object) -> bool:
+        """Whether a value is allowed."""
+        return not isinstance(val, bool | np.bool_) and bool(super().is_satisfied_by(val))
+
+
+COUPLINGS: dict[str, Callable[[bool], Coupling]] = {
+    "none": lambda learn_reliability: Uncoupled(),
+    "pairwise": Pairwise,
+    "graph": Graph,
+}
+DENSITIES: dict[str, Callable[[CovarianceForm, float, float], Density[Any, Any]]] = {
+    "gaussian": lambda form, reg_covar, shrinkage: Gaussian(form, reg_covar, shrinkage),
+    "student": lambda form, reg_covar, shrinkage: StudentT(form, reg_covar, shrinkage=shrinkage),
+    "bernoulli": lambda form, reg_covar, shrinkage: Bernoulli(),
+    "categorical": lambda form, reg_covar, shrinkage: Categorical(),
+    "poisson": lambda form, reg_covar, shrinkage: Poisson(),
+}
+CONSTRAINTS: dict[str, list[Any]] = {
+    "n_classes": [Number(Integral, 1, None, closed="left")],
+    "clusters_per_class": [Number(Integral, 1, None, closed="left")],
+    "density": [StrOptions(set(DENSITIES)), Density],
+    "covariance_type": [StrOptions(set(FORMS))],
+    "shrinkage": [Number(Real, 0, None, closed="left"), StrOptions({"auto"})],
+    "shared_clusters": ["boolean"],
+    "coupling": [StrOptions(set(COUPLINGS)), Coupling],
+    "reliability": [StrOptions({"auto", "given", "learn"})],
+    "linked_points": [StrOptions({"apart", "both"})],
+    "link_weight": [Number(Real, 0, None, closed="neither")],
+    "init": [StrOptions(set(STARTS)), Mapping],
+    "n_init": [Number(Integral, 1, None, closed="left")],
+    "reg_covar": [Number(Real, 0, None, closed="left")],
+    "tol": [Number(Real, 0, None, closed="left")],
+    "max_iter": [Number(Integral, 0, None, closed="left")],
+    "warm_start": ["boolean"],
+    "random_state": ["random_state"],
+}
+"""What scikit-learn checks at the beginning of a fit."""
+
+
+class Settings(Protocol):
+    """The settings that decide what a mixture is made of."""
+
+    n_classes: int
+    clusters_per_class: int
+    density: str | Density[Any, Any]
+    covariance_type: str
+    shrinkage: float | str
+    shared_clusters: bool
+    coupling: str | Coupling
+    reliability: str
+    reg_covar: float
+
+
+def check_combinations(of: Settings) -> None:
+    """Refuse settings that would have no effect beside others."""
+    if of.density not in ("gaussian", "student") and of.shrinkage != 0:
+        raise ValueError(
+            f"shrinkage={of.shrinkage!r} has no meaning for density={of.density!r}: leave it at 0, or give it "
+            "to the density itself, as in density=Gaussian(shrinkage=5.0)"
+        )
+    if isinstance(of.density, Density) and of.covariance_type != "full":
+        raise ValueError(
+            f"covariance_type={of.covariance_type!r} has no meaning for density={of.density!r}: leave it at "
+            "'full', and give the form to the density itself, as in density=Gaussian(Diagonal())"
+        )
+    if isinstance(of.coupling, Coupling) and of.reliability == "learn" and not of.coupling.learn_reliability:
+        raise ValueError(
+            f"reliability='learn' has no effect on coupling={of.coupling!r}: give it to the coupling itself, "
+            "as in coupling=Pairwise(learn_reliability=True)"
+        )
+
+
+def shape_of(of: Settings) -> Shape:
+    """Number of classes and clusters."""
+    return Shape(of.n_classes, of.clusters_per_class, of.shared_clusters)
+
+
+def density_of(of: Settings, n_features: int) -> Density[Any, Any]:
+    """The density as an object."""
+    if isinstance(of.density, Density):
+        return of.density
+    shrinkage = n_features + 2.0 if isinstance(of.shrinkage, str) else of.shrinkage
+    return DENSITIES[of.density](FORMS[of.covariance_type], of.reg_covar, shrinkage)
+
+
+def allows_missing(of: Settings) -> bool:
+    """Whether points may have missing values."""
+    return of.density.allows_missing if isinstance(of.density, Density) else True
+
+
+def door_of(of: Settings, density: Density[Any, Any]) -> Door:
+    """What points must be; single precision is kept where the density computes with it."""
+    gaussian = of.density == "gaussian" or type(of.density) is Gaussian
+    return Door([np.float64, np.float32] if gaussian else [np.float64], allows_missing(of), density.check)
+
+
+def names_annotators(links: Links) -> bool:
+    """Whether links say who made them."""
+    return links.must_annotators is not None or links.cannot_annotators is not None
+
+
+def learns_reliability(of: Settings, links: Links) -> bool:
+    """Whether the reliability of annotators is to be learned."""
+    if isinstance(of.coupling, Coupling):
+        return of.coupling.learn_reliability
+    return of.reliability == "learn" or (of.reliability == "auto" and names_annotators(links))
+
+
+def coupling_of(of: Settings, learn_reliability: bool = False) -> Coupling:
+    """The coupling as an object."""
+    if not isinstance(of.coupling, Coupling):
+        return COUPLINGS[of.coupling](learn_reliability)
+    if of.coupling.learn_reliability and not learn_reliability:
+        return replace(of.coupling, learn_reliability=False)  # type: ignore[type-var]
+    return of.coupling

@@ -6,9 +6,11 @@ points alone. Data that are not on this machine are left out, and named.
     python -m benchmarks.fewest_links parts --seeds 3 --links 10 50 200
     python -m benchmarks.fewest_links noise --seeds 10 --links 100
     python -m benchmarks.fewest_links other --seeds 5 --links 10 50 200
+    python -m benchmarks.fewest_links settings --seeds 2 --links 25 --budget small --only structure kept
 
 ``parts`` takes one thing away or exchanges it at a time. ``other`` has data sets that no constant was chosen on, and
-the methods that come closest. ``noise`` turns a fifth of the links into their opposite:
+the methods that come closest. ``settings`` halves and doubles tuned constants of the search, by name (all of
+`linkmix.search.settings.SearchSettings` by default). ``noise`` turns a fifth of the links into their opposite:
 
     none         no links
     right        the links before any was flipped
@@ -22,7 +24,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +33,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkmix import AutoLinkMixture, Links, purity
 from linkmix.search import BUDGETS
-from linkmix.search.ranking import STRUCTURE, Evidence, by_links_structure_and_agreement
+from linkmix.search.ranking import Evidence, by_links_structure_and_agreement
+from linkmix.search.settings import SETTINGS, SearchSettings
 from linkmix.study.paper.data import MissingData
 from linkmix.study.paper.protocol import FEWEST_DATA, load
 from linkmix.study.registry import METHODS
@@ -51,22 +54,23 @@ class Row(NamedTuple):
     found: float = float("nan")
 
 
-def by_links(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
+def by_links(candidates: Sequence[Evidence], n_classes: int, settings: SearchSettings) -> np.ndarray:
     """Log-probability of the links."""
     return np.array([candidate.log_probability for candidate in candidates])
 
 
-def by_links_and_structure(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
+def by_links_and_structure(candidates: Sequence[Evidence], n_classes: int, settings: SearchSettings) -> np.ndarray:
     """Without agreement."""
-    return by_links(candidates, n_classes) + STRUCTURE * np.array([candidate.structure for candidate in candidates])
+    structure = np.array([candidate.structure for candidate in candidates])
+    return by_links(candidates, n_classes, settings) + settings.structure * structure
 
 
-def by_links_and_agreement(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
+def by_links_and_agreement(candidates: Sequence[Evidence], n_classes: int, settings: SearchSettings) -> np.ndarray:
     """Without structure."""
-    return by_links_structure_and_agreement([replace(each, structure=0.0) for each in candidates], n_classes)
+    return by_links_structure_and_agreement([replace(one, structure=0.0) for one in candidates], n_classes, settings)
 
 
-def fewest_broken(candidates: Sequence[Evidence], n_classes: int) -> np.ndarray:
+def fewest_broken(candidates: Sequence[Evidence], n_classes: int, settings: SearchSettings) -> np.ndarray:
     """Fewest broken links, then their probability."""
     return np.array([-1e6 * candidate.broken + candidate.log_probability for candidate in candidates])
 
@@ -93,6 +97,18 @@ PARTS: dict[str, dict[str, object]] = {
         "budget": replace(DEFAULT, guesses=tuple(name for name in DEFAULT.guesses if "E2CP" not in name))
     },
 }
+
+
+def halved_and_doubled(only: list[str] | None, budget: str) -> dict[str, dict[str, object]]:
+    """The constants of the search as they are, and each of them halved and doubled."""
+    variants: dict[str, dict[str, object]] = {"as it is": {"budget": budget}}
+    for field in fields(SETTINGS):
+        if only is None or field.name in only:
+            value = getattr(SETTINGS, field.name)
+            for other in (value // 2 if isinstance(value, int) else value / 2, 2 * value):
+                settings = replace(SETTINGS, **{field.name: other})
+                variants[f"{field.name} = {other:g}"] = {"budget": replace(BUDGETS[budget], settings=settings)}
+    return variants
 
 
 def flip(links: Links, seed: int) -> tuple[Links, set[tuple[int, int]]]:
@@ -122,7 +138,9 @@ def run(name: str, n_links: int, seed: int, variant: str, settings: dict[str, ob
     return Row(name, n_links, variant, purity(y, labels), adjusted_rand_score(y, labels), seconds, found)
 
 
-def tasks(kind: str, names: list[str], all_links: list[int], n_seeds: int, only: list[str] | None) -> list[tuple]:
+def tasks(
+    kind: str, names: list[str], all_links: list[int], n_seeds: int, only: list[str] | None, budget: str
+) -> list[tuple]:
     """Arguments of all runs."""
     made = []
     for name in names:
@@ -132,6 +150,10 @@ def tasks(kind: str, names: list[str], all_links: list[int], n_seeds: int, only:
                 right = Links.from_labels(y, n_links, random_state=seed)
                 if kind == "parts":
                     variants = [(key, settings, right) for key, settings in PARTS.items()]
+                elif kind == "settings":
+                    varied = halved_and_doubled(only, budget)
+                    made += [(name, n_links, seed, key, settings, right) for key, settings in varied.items()]
+                    continue
                 elif kind == "other":
                     variants = [(method, {}, right) for method in OTHER_METHODS]
                 else:
@@ -186,11 +208,12 @@ def show(rows: list[Row], kind: str) -> None:
 def main() -> None:
     """Read the arguments, run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["parts", "noise", "other"])
+    parser.add_argument("kind", choices=["parts", "noise", "other", "settings"])
     parser.add_argument("--seeds", type=int, default=3, help="number of draws of links (default: 3)")
     parser.add_argument("--links", type=int, nargs="+", default=[100], help="numbers of links (default: 100)")
     parser.add_argument("--data", nargs="*", help="data sets (default: all of this kind)")
-    parser.add_argument("--only", nargs="*", help="variants (default: all)")
+    parser.add_argument("--only", nargs="*", help="variants, or names of settings (default: all)")
+    parser.add_argument("--budget", choices=list(BUDGETS), default="default", help="budget for settings")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes (default: 1)")
     arguments = parser.parse_args()
     names = []
@@ -201,7 +224,7 @@ def main() -> None:
         except MissingData:
             print(f"{name} is not on this machine: linkmix data fetch {name.split('@')[0]}")
     begin = time.perf_counter()
-    todo = tasks(arguments.kind, names, arguments.links, arguments.seeds, arguments.only)
+    todo = tasks(arguments.kind, names, arguments.links, arguments.seeds, arguments.only, arguments.budget)
     rows = []
     for row in Parallel(n_jobs=arguments.jobs, return_as="generator")(delayed(run)(*task) for task in todo):
         rows.append(row)

@@ -1,7 +1,7 @@
-"""Rows that are not one array in memory: a memory-mapped array, a file, a series of blocks made on the fly.
+"""Rows that are not one array in memory: a memory-mapped array, a file, or blocks made on the fly.
 
-What a user hands over is a `Source`. An estimator lets it in through its `Door`, which checks every block once, and
-gets a `Table`: rows with numbers that can be picked, labelled and added up, but never all held at once.
+A user hands over a `Source`. An estimator lets it in through its `Door`, which checks every block once, and gets a
+`Table`: numbered rows that can be picked, labelled and added up, but are never held in memory all at once.
 """
 
 from abc import ABC, abstractmethod
@@ -21,16 +21,16 @@ from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.data.rows import FreeRows, Rows, Sums, added, joined, portion_rows, without
 
 LARGEST = 1e150
-"""A larger number can not be squared."""
+"""Larger numbers overflow when squared."""
 PARTS = 8
-"""Blocks of a file that make up one portion."""
+"""Blocks of a file in one portion."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What was found in a block: its number of rows, the block without them, and whether a column has any value."""
+    """What was found in a block: its number of rows, its header, and which columns have any value."""
 
     n_rows: int
     head: Any
@@ -50,12 +50,12 @@ class Door:
     through: Callable[[Array], Array] | None = None
 
     def numbers(self, block: Any) -> Array:
-        """A block as an array of numbers; nothing is checked but its kind."""
+        """A block as an array of numbers; only the kind is checked."""
         X: Array = check_array(block, dtype=self.kinds, ensure_all_finite=False, ensure_min_samples=0)
         return X if self.through is None else self.through(X)
 
     def survey(self, block: Any) -> Survey:
-        """Look at every number of a block."""
+        """Check every number of a block."""
         finite = "allow-nan" if self.missing else True
         X = check_array(block, dtype=self.kinds, ensure_all_finite=finite, ensure_min_samples=0, input_name="X")
         check_size(X)
@@ -65,7 +65,7 @@ class Door:
 
 
 def check_size(X: Array) -> None:
-    """Refuse numbers that can not be squared."""
+    """Refuse numbers that overflow when squared."""
     if X.size:
         largest = float(max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)))
         if largest > LARGEST:
@@ -80,7 +80,7 @@ def has_values(X: Array) -> Array:
 
 
 class Table(ABC):
-    """Checked rows that lie somewhere else, in blocks one after the other.
+    """Checked rows outside memory, in blocks one after the other.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Table(ABC):
 
     @property
     def head(self) -> Any:
-        """A block without its rows, which tells the names of the columns."""
+        """A block without rows, which has the names of the columns."""
         return self.surveys[0].head
 
     @property
@@ -134,7 +134,7 @@ class Table(ABC):
         return other
 
     def cut(self, number: int, at: Sequence[Array]) -> list[Array]:
-        """What belongs to one block of sorted row numbers, then counted from its beginning, and arrays along them."""
+        """The part of sorted row numbers and of arrays along them that belongs to a block, counted from its start."""
         if not at:
             return []
         first, stop = self.firsts[number : number + 2]
@@ -143,9 +143,10 @@ class Table(ABC):
 
     @abstractmethod
     def map(self, function: Callable[..., T], *at: Array) -> Iterable[T]:
-        """``function(block)`` for each block in order; with some rows and arrays along them, they are cut to the block.
+        """``function(block)`` for each block in order.
 
-        These rows come as sorted numbers, and to the function counted from the beginning of the block.
+        With sorted row numbers and arrays along them, the function also gets the part that belongs to the block, with
+        rows counted from the start of the block.
         """
 
     @abstractmethod
@@ -153,7 +154,7 @@ class Table(ABC):
         """All rows but the linked ones, to be added up."""
 
     def gathered(self) -> "Table | Array":
-        """An array, where the rows are so few that it is no larger than what is read at once anyway."""
+        """An array, if all rows together are no more than what is read at once anyway."""
         return self
 
     def take(self, rows: Ints) -> Array:
@@ -189,25 +190,24 @@ def take(points: Array | Table, rows: Ints) -> Array:
 
 
 class Source(ABC):
-    """Rows that lie somewhere else, as a user hands them to an estimator in the place of X."""
+    """Rows outside memory, as a user hands them to an estimator in place of X."""
 
     @abstractmethod
     def enter(self, door: Door) -> Table:
-        """Look at all blocks once."""
+        """Check all blocks once."""
 
 
 class Blocks(Source):
-    """Rows that are read block by block, once for each step of EM, and never all held in memory.
+    """Rows that are read block by block, once for each step of EM, and never held in memory all at once.
 
-    Give it to `LinkMixture.fit`, `predict`, `predict_proba` or `score_samples` in the place of X. Links, ``y`` and
-    ``sample_weight`` count rows through all blocks. A memory-mapped array needs no `Blocks`: it is read in this way by
-    itself.
+    Pass it to `fit`, `predict`, `predict_proba` or `score_samples` in place of X. Links, ``y`` and ``sample_weight``
+    count rows through all blocks. A memory-mapped array needs no `Blocks`: it is read in this way by itself.
 
     Parameters
     ----------
     source : iterable or callable
-        Blocks of rows, arrays or data frames of shape (any number, n_features): an object that can be iterated again
-        and again, such as a list, or a function without arguments that makes a new iterator each time.
+        Blocks of rows, arrays or data frames of shape (any number, n_features): an object that can be iterated
+        repeatedly, such as a list, or a function without arguments that makes a new iterator each time.
 
     Examples
     --------
@@ -252,7 +252,7 @@ class Blocks(Source):
         Returns
         -------
         Blocks
-            Memory is bounded by a row group of the file, or some 100 megabytes if that is more.
+            Memory is bounded by a row group of the file, or about 100 megabytes if that is more.
         """
         from pyarrow import parquet
 
@@ -279,7 +279,7 @@ class Blocks(Source):
 
     @classmethod
     def from_array(cls, X: Any) -> "Blocks":
-        """Slices of anything that has a shape and can be cut, such as a memory-mapped array or an HDF5 dataset.
+        """Slices of anything that has a shape and can be sliced, such as a memory-mapped array or an HDF5 dataset.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class Blocks(Source):
         return iter(self._source() if callable(self._source) else self._source)
 
     def enter(self, door: Door) -> Table:
-        """Look at all blocks once."""
+        """Check all blocks once."""
         return _Stream(door, list(self._surveys(door)), self)
 
     def _surveys(self, door: Door) -> Iterator[Survey]:
@@ -316,7 +316,7 @@ class Blocks(Source):
 
 
 class _Stream(Table):
-    """Rows that are read again each time."""
+    """Rows that are read again on each pass."""
 
     def __init__(self, door: Door, surveys: list[Survey], blocks: Blocks) -> None:
         super().__init__(door, surveys)
@@ -357,12 +357,12 @@ class _FreeStream(FreeRows):
     known: Ints | None
 
     def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
-        """Sum over portions of the same rows as if all were in memory, so that every digit is the same."""
+        """Sum over the same portions as if all rows were in memory, so that every digit is the same."""
         portions = self._portions() if self.table.blocks._array is None else self._slices()
         return added(map(function, portions))
 
     def _slices(self) -> Iterator[Rows]:
-        """Portions of an array: views, but where a linked row is left out."""
+        """Portions of an array: views, except where a linked row is left out."""
         X, (n, d) = self.table.blocks._array, self.table.shape
         n_before = self.linked - np.arange(len(self.linked))  # free rows before each linked one
         starts = np.arange(0, n - len(self.linked), portion_rows(d))

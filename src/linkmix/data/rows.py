@@ -1,4 +1,4 @@
-"""Rows in memory that count on their own, and the portions in which they are added up."""
+"""Rows in memory, and the portions in which rows are added up."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
 PORTION_NUMBERS = 2**22
 """Numbers in one portion of rows, the most that is read at once: 32 megabytes.
 
-The sums of portions are added in their order, also of points in memory: no digit depends on where points come from.
+Sums of portions are added in order, also for points in memory: no digit depends on where points come from.
 """
 
 Sums = TypeVar("Sums", bound=Any)
@@ -22,7 +22,7 @@ Sums = TypeVar("Sums", bound=Any)
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows in memory, each of which counts on its own: how often, and their class numbers, -1 where not known."""
+    """Rows in memory, how often each counts, and their known class numbers, -1 where not known."""
 
     X: Array
     weights: Floats | None = None
@@ -52,7 +52,7 @@ def portion_rows(n_features: int) -> int:
 
 
 class FreeRows(ABC):
-    """Rows that lie somewhere else, to be added up: read from a file in each step, or on the workers of a cluster."""
+    """Rows outside memory, to be added up: read from a file in each step, or on the workers of a cluster."""
 
     @abstractmethod
     def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
@@ -80,7 +80,7 @@ def without(rows: Rows, left_out: Ints) -> Rows:
 
 
 def _between(array: Array, left_out: Ints) -> Array:
-    """What is left, put together from slices: far faster than a choice row by row, where few are left out."""
+    """What is left, joined from slices: much faster than picking row by row where few are left out."""
     edges = zip([0, *(left_out + 1).tolist()], [*left_out.tolist(), len(array)], strict=True)
     return np.concatenate([array[first:stop] for first, stop in edges])
 

@@ -1,4 +1,4 @@
-"""The loop of EM and its stopping rule: made by the native core where it can, step by step with care elsewhere."""
+"""The EM loop and its stopping rule: in the native core where possible, otherwise step by step in Python."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +30,7 @@ def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: in
             log_likelihood = trace[-1]
             if not stuck:
                 break
-            n_steps = 1  # a step that asks for care; then the core may go on
+            n_steps = 1  # one careful step; then the core may go on
         some = _careful_steps(model, data, parameters, tol=tol, max_iter=n_steps)
         parameters, converged, log_likelihood = some.parameters, some.converged, some.log_likelihood
         trace += some.trace[1:].tolist() if trace else some.trace.tolist()
@@ -38,7 +38,7 @@ def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: in
 
 
 def _careful_steps(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: int) -> Fit:
-    """Steps of which none lowers the objective."""
+    """Steps in Python that never lower the objective."""
     parameters, expectation = start, expect(model, data, start)
     trace = [expectation.log_likelihood + log_prior(model, start)]
     converged = False
@@ -64,10 +64,10 @@ NativeSteps = Callable[[Parameters, float, int], tuple[Parameters, list[float], 
 
 
 def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | None:
-    """Both steps of EM made by the native core, if model and data are of a kind that it knows, and small.
+    """The EM loop of the native core, if it supports this model and the data are small; otherwise None.
 
-    A call with parameters, tolerance and number of steps gives parameters, J before and after each step, whether the
-    tolerance was met, and whether the core got stuck: then the next step is to be made with care.
+    A call with parameters, tolerance and number of steps returns parameters, J before and after each step, whether the
+    tolerance was met, and whether the core got stuck. In that case the next step must be made by `_careful_steps`.
     """
     free = data.free
     plain = data.free_known is None and data.linked_weights is None and data.linked_known is None

@@ -18,7 +18,7 @@ from linkmix.engine.values import Parameters
 from linkmix.links import Links
 
 SHARED_OWN = 0.9
-"""In a shared pool, the share of its own clusters that a class starts with."""
+"""Weight that a class starts with on its own clusters, in a shared pool."""
 LLOYD_STEPS = 10
 
 
@@ -42,7 +42,7 @@ class Shape:
 
 
 def nearest_seed(X: Array, n_groups: int, random: RandomState, sample_weight: Floats | None = None) -> Ints:
-    """Group of each row: k-means++ seeds, each row to its nearest seed, no further step.
+    """Group of each row: k-means++ seeds, each row to its nearest seed, no Lloyd steps.
 
     The draw does not depend on the order of the rows, and a row of weight 2 counts as two equal rows.
     """
@@ -56,7 +56,7 @@ def nearest_seed(X: Array, n_groups: int, random: RandomState, sample_weight: Fl
 
 
 def _distinct_rows(X: Array, sample_weight: Floats | None) -> tuple[Ints, Floats]:
-    """One row number for each different row, in order of their values, and how often they count."""
+    """Row numbers of the distinct rows, ordered by value, and how often each counts."""
     order = np.argsort(X[:, 0], kind="stable")
     if np.any(X[order[1:], 0] == X[order[:-1], 0]):  # the first column does not settle the order
         order = np.lexsort(X.T[::-1])
@@ -75,9 +75,9 @@ def from_classes(
     random: RandomState,
     sample_weight: Floats | None = None,
 ) -> Parameters:
-    """Equal weights, and the moments of the points of each class, parted into clusters in the paper's way.
+    """Equal weights, and the moments of the points of each class, split into clusters as in the paper.
 
-    A cluster that got no row starts at a random row of its class.
+    A cluster without rows starts at a random row of its class.
     """
     filled = without_gaps(X)
     per_class = shape.clusters_per_class
@@ -104,7 +104,7 @@ def from_classes(
 
 
 def first_cluster_weights(shape: Shape) -> Floats:
-    """Equal shares within each class; in a shared pool mostly on the clusters that the class seeded."""
+    """Equal shares within each class; in a shared pool, mostly on the clusters that the class seeded."""
     if not shape.shared_clusters:
         return np.full(shape.cluster_weights, 1 / shape.clusters_per_class)
     own = np.repeat(np.eye(shape.n_classes), shape.clusters_per_class, axis=1)
@@ -114,7 +114,7 @@ def first_cluster_weights(shape: Shape) -> Floats:
 def kmeans_plusplus_classes(
     X: Array, links: Links, shape: Shape, random: RandomState, sample_weight: Floats | None = None
 ) -> Ints:
-    """The paper's start: each row to the class of its nearest k-means++ seed. It makes no use of links."""
+    """The paper's start: each row to the class of its nearest k-means++ seed. Links are not used."""
     return nearest_seed(without_gaps(X), shape.n_classes, random, sample_weight)
 
 
@@ -123,8 +123,8 @@ def link_classes(
 ) -> Ints:
     """Seeds from linked groups, then a few steps of k-means in which groups move as one and cannot-links hold.
 
-    Seeds are drawn among chunklets and cannot-linked points, large ones and far ones first, and of these the ones that
-    are known to differ from the seeds drawn so far. Columns are brought to unit variance.
+    Seeds are drawn among chunklets and cannot-linked points. Those known to differ from most of the seeds drawn so far
+    come first; among them large and distant ones are more likely. Columns are scaled to unit variance.
     """
     filled = without_gaps(X)
     counts = np.ones(len(X)) if sample_weight is None else np.maximum(sample_weight, np.finfo(np.float64).tiny)
@@ -181,8 +181,8 @@ def _seeds(
 def _assign(centre: Floats, size: Floats, means: Floats, linked: Ints, neighbours: dict[int, set[int]]) -> Ints:
     """Nearest mean for each chunklet, as far as the cannot-links allow.
 
-    Those with the fewest classes left choose first, among them those with the clearest choice: with two classes every
-    link that can hold does.
+    Chunklets with the fewest classes left choose first, and among them those with the clearest preference. With two
+    classes, every link that can be met is met.
     """
     costs = ((centre[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)  # (n_chunklets, M)
     labels: Ints = costs.argmin(axis=1)
@@ -209,9 +209,9 @@ def _assign(centre: Floats, size: Floats, means: Floats, linked: Ints, neighbour
 
 
 def match_labels(labels: Ints, reference: Ints, n_classes: int) -> Ints:
-    """Where each of the ``n_classes`` classes goes so that labels agree with the reference as often as possible.
+    """New number of each of the ``n_classes`` classes so that labels agree with the reference as often as possible.
 
-    Entries of -1 in the reference say nothing.
+    Entries of -1 in the reference are ignored.
     """
     known = reference >= 0
     n = max(n_classes, int(reference.max(initial=-1)) + 1)
@@ -223,7 +223,7 @@ def match_labels(labels: Ints, reference: Ints, n_classes: int) -> Ints:
 
 
 def without_gaps(X: Array) -> Array:
-    """Column means in place of missing values: good enough for distances at a start."""
+    """Column means in place of missing values: good enough for the distances of a start."""
     missing = np.isnan(X)
     if not missing.any():
         return X
@@ -231,7 +231,7 @@ def without_gaps(X: Array) -> Array:
 
 
 def given_weights(mapping: Mapping[str, Any], shape: Shape, n_starts: tuple[int, ...] = ()) -> tuple[Floats, Floats]:
-    """Class weights and cluster weights of the user, of one start or with several along the first axis, checked."""
+    """Class weights and cluster weights given by the user, checked; several starts lie along the first axis."""
     class_weights = given_array(mapping, "class_weights", (*n_starts, shape.n_classes))
     cluster_weights = given_array(mapping, "cluster_weights", (*n_starts, *shape.cluster_weights))
     for name, weights in (("class_weights", class_weights), ("cluster_weights", cluster_weights)):
@@ -245,7 +245,7 @@ def given_weights(mapping: Mapping[str, Any], shape: Shape, n_starts: tuple[int,
 
 
 def given_start(density: Density[Any, Any], mapping: Mapping[str, Any], shape: Shape, n_features: int) -> Parameters:
-    """Parameters of the user, checked."""
+    """Parameters given by the user, checked."""
     class_weights, cluster_weights = given_weights(mapping, shape)
     layout = (shape.n_classes, shape.clusters_per_class)
     components = density.given(mapping, layout, n_features)
@@ -258,7 +258,7 @@ def given_start(density: Density[Any, Any], mapping: Mapping[str, Any], shape: S
 def given_starts(
     density: Density[Any, Any], mapping: Mapping[str, Any], shape: Shape, n_features: int, n_starts: int
 ) -> list[Parameters]:
-    """Several starts of the user, along the first axis of all arrays, checked."""
+    """Several starts given by the user, along the first axis of all arrays, checked."""
     for name, array in mapping.items():
         if np.ndim(array) == 0 or len(array) != n_starts:
             raise ValueError(f"init[{name!r}] does not hold {n_starts} starts: give as many of each array")

@@ -43,7 +43,7 @@ def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array
 
 
 def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X: Array) -> Ints:
-    """Class of each row, from the row alone; of all that is computed on the way, only a block at a time is kept."""
+    """Class of each row, from the row alone; intermediate results are kept for one block at a time."""
     log_weights = np.log(parameters.class_weights)
     components = density.to_native(parameters.components)
     if components is not None and not parameters.shared_clusters and native.serves(X) and not has_gaps(X):
@@ -61,7 +61,7 @@ def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X:
 
 
 def label_log_density(class_log_density: Floats, data: Data) -> Floats:
-    """What the coupling sees of the linked rows: their log-density in each class, weights and known labels applied."""
+    """What the coupling sees: the log-density of linked rows in each class, with weights and known labels applied."""
     if data.linked_weights is not None:
         class_log_density = class_log_density * data.linked_weights[:, None]
     return _known(class_log_density, data.linked_known)
@@ -92,7 +92,7 @@ def expect(model: Model, data: Data, parameters: Parameters) -> Expectation:
 
 
 def free_sums(density: Density[Any, Any], parameters: Parameters, rows: Rows) -> FreeSums:
-    """E-step of rows that count on their own."""
+    """E-step of free rows."""
     if rows.known is None:
         return _plain_sums(density, parameters, rows)
     log_class_weights = np.log(parameters.class_weights)
@@ -113,7 +113,7 @@ def free_sums(density: Density[Any, Any], parameters: Parameters, rows: Rows) ->
 
 
 def maximise(model: Model, expectation: Expectation, parameters: Parameters, *, cautiously: bool = False) -> Parameters:
-    """M-step. The cautious one never lowers J, also where a density adds something to its maximum."""
+    """M-step. The cautious one never lowers J, even if a density adds something to its maximum, such as reg_covar."""
     step = model.density.maximize_cautiously if cautiously else model.density.maximize
     counts = expectation.cluster_counts
     per_class = counts.sum(axis=1, keepdims=True)
@@ -138,10 +138,9 @@ def log_prior(model: Model, parameters: Parameters) -> float:
 
 
 def _plain_sums(density: Density[Any, Any], parameters: Parameters, rows: Rows) -> FreeSums:
-    """Sums over free rows whose labels are not known: a mixture of components.
+    """Sums over free rows with unknown labels: a plain mixture of components.
 
-    In one pass of the native core, if the density has such a pass; else block by block, with one exponential for each
-    row and component.
+    In one pass of the native core where the density supports it, otherwise block by block.
     """
     log_joint = np.log(parameters.class_weights)[:, None] + np.log(parameters.cluster_weights)  # (M, K) or (M, M * K)
     log_weights = log_sum_exp(log_joint, axis=0) if parameters.shared_clusters else log_joint.ravel()
@@ -149,7 +148,7 @@ def _plain_sums(density: Density[Any, Any], parameters: Parameters, rows: Rows) 
     if native.active() and rows.complete:
         found = density.mixture_sums(parameters.components, rows.X, log_weights, rows.weights)
     log_likelihood, statistics, weight = found or _mixture_sums(density, parameters, rows, log_weights)
-    # What a component in a shared pool has is shared by the classes, for all rows alike.
+    # In a shared pool, the classes share each component in the same proportion for all rows.
     shared = parameters.shared_clusters
     counts = weight * shares(log_joint, axis=0) if shared else weight.reshape(log_joint.shape)
     return FreeSums(log_likelihood, statistics, counts, counts.sum(axis=1))
@@ -205,7 +204,7 @@ def _known(log_joint: Floats, known: Ints | None) -> Floats:
 
 
 def _blocks(rows: Rows, cluster_weights: Floats) -> Iterator[Rows]:
-    """Slices of rows, small enough that what is computed for one of them stays in cache."""
+    """Slices of rows, small enough that everything computed from one of them stays in cache."""
     size = max(1, BLOCK_NUMBERS // (rows.X.shape[1] + cluster_weights.size))
     return (rows[first : first + size] for first in range(0, len(rows), size))
 

@@ -1,4 +1,4 @@
-"""What the engine computes with: parameters, models, data and sums, all of them frozen values."""
+"""What the engine computes with: parameters, models, data and sums, all frozen values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from linkmix.densities.base import Density, Statistics
 
 @dataclass(frozen=True)
 class Parameters:
-    """All that EM estimates.
+    """Everything that EM estimates.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Model:
 
 @dataclass(frozen=True)
 class FreeSums(Statistics):
-    """What an E-step knows of free rows. The sums of two sets of rows add up to those of both."""
+    """What an E-step knows about free rows. The sums of two sets of rows add up to those of their union."""
 
     log_likelihood: float
     statistics: Statistics
@@ -58,10 +58,10 @@ class FreeSums(Statistics):
 
 @dataclass(frozen=True)
 class Data:
-    """Rows that count on their own, and rows that are in links, in the order the coupling knows them by.
+    """Free rows, and linked rows in the order in which the coupling numbers them.
 
     Weights say how often a row counts; known labels are class numbers, -1 where the label is not known. A linked row
-    of weight w counts as w copies that share its label. Free rows that are not an array here bring both themselves.
+    of weight w counts as w copies that share its label. Free rows outside memory bring their weights and labels along.
     """
 
     free: Array | FreeRows
@@ -84,7 +84,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What an E-step knows of all points: J, and the sums that the M-step needs."""
+    """What an E-step knows about all points: J, and the sums that the M-step needs."""
 
     log_likelihood: float
     statistics: Statistics
@@ -95,7 +95,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Fit:
-    """The end of a fit.
+    """The result of EM.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Fit:
     log_likelihood : float
         J of the parameters.
     trace : ndarray
-        What EM climbs, J plus the logarithm of the priors if there are any: of the start and after each M-step.
+        What EM increases, J plus the log-priors if there are any: at the start and after each M-step.
     converged : bool
     """
 

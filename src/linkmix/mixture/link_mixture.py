@@ -55,8 +55,8 @@ class LinkMixture(LinkEstimator):
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Form of the covariances, as in scikit-learn.
     shrinkage : float or "auto", default=0.0
-        Pulls each covariance towards the pooled one, as if that had been seen on so many points; "auto" is the number
-        of columns plus two. With few points in a cluster this is worth a lot.
+        Number of pseudo-observations that pull each covariance towards the pooled one; "auto" is the number of columns
+        plus two. This helps a lot when clusters have few points.
     shared_clusters : bool, default=False
         Whether all classes mix one pool of ``n_classes * clusters_per_class`` clusters instead of having their own.
     coupling : {"pairwise", "graph", "none"} or Coupling, default="pairwise"
@@ -64,8 +64,7 @@ class LinkMixture(LinkEstimator):
         network and is exact where links share points, ``"none"`` is an ordinary mixture.
     reliability : {"auto", "given", "learn"}, default="auto"
         Whether the confidence of links is taken as given (certain, where none is given), or the share of right links
-        of each annotator is learned. "auto" learns when links name annotators. A coupling that is given as an object
-        has a setting of its own.
+        of each annotator is learned. "auto" learns if links name annotators. A coupling object has its own setting.
     linked_points : {"apart", "both"}, default="apart"
         Whether a linked point counts in its links only, or also as a free point.
     link_weight : float, default=1.0
@@ -75,10 +74,10 @@ class LinkMixture(LinkEstimator):
         start directly: ``class_weights`` (M,), ``cluster_weights`` (M, K), ``means`` (M, K, d) and ``covariances`` in
         the shape of ``covariances_``.
     n_init : int, default=1
-        Number of starts; the fit with the highest log-likelihood is kept. To try hard, ask for 10 or more.
+        Number of starts; the fit with the highest log-likelihood is kept. Ten or more are a thorough search.
     warm_start : bool, default=False
-        Whether a second `fit` starts from the result of the first. Classes then keep their numbers, also in those of
-        the ``n_init`` starts that are new.
+        Whether a second `fit` starts from the result of the first. Classes then keep their numbers, also in the new
+        ones of the ``n_init`` starts.
     reg_covar : float, default=1e-6
         Added to the diagonal of each covariance.
     tol : float, default=1e-6
@@ -100,8 +99,8 @@ class LinkMixture(LinkEstimator):
         (M, K, d, d), (d, d), (M, K, d) or (M, K) for full, tied, diagonal and spherical covariance. Other densities
         have other arrays in place of means and covariances.
     labels_ : ndarray of shape (n_samples,)
-        Class of each training point: the most probable labels of all linked points together, so that certain links
-        hold. `predict` looks at the point alone.
+        Class of each training point: the jointly most probable labels of all linked points, so that certain links
+        hold. `predict` looks at each point alone.
     links_to_review_ : structured ndarray of shape (n_links,)
         Every link with the probability that it is wrong, the most doubtful first: fields ``a``, ``b``, ``kind`` and
         ``probability_wrong``. A certain link is ranked as if it had a confidence of 0.95.
@@ -110,8 +109,8 @@ class LinkMixture(LinkEstimator):
     log_likelihood_ : float
         J of the fit, a sum over free points and links.
     log_likelihood_trace_ : ndarray of shape (n_iter_ + 1,)
-        J of the start and after each step, plus the logarithm of the priors if ``shrinkage``, learned reliability or
-        the density bring any. It never falls.
+        J at the start and after each step, plus the log-prior if ``shrinkage``, learned reliability or the density
+        have one. EM never decreases it.
     converged_ : bool
         Whether the tolerance was met.
     n_iter_ : int

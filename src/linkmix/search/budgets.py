@@ -1,4 +1,4 @@
-"""How much `AutoLinkMixture` tries, and by what it chooses. Each part can be replaced: see the example."""
+"""How much `AutoLinkMixture` tries, and how it chooses. Each part can be replaced: see the example."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Budget:
     more_shapes : tuple of str
         Shapes that are tried from what the best candidates agree on, if these break links.
     n_points : int
-        Number of points that the search sees at most; all linked ones are among them.
+        Number of points that the search sees at most, including all linked ones.
     rule : Rule
         How candidates are ranked.
     settings : SearchSettings
@@ -30,7 +30,7 @@ class Budget:
 
     Examples
     --------
-    Gaussians alone, chosen by the links and by nothing else.
+    Gaussians only, chosen by the links and nothing else.
 
     >>> import numpy as np
     >>> from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Clusters per class and form of covariance, chosen by the links and then by BIC."""
+"""Clusters per class and covariance type, chosen by the links and then by BIC."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -38,12 +38,12 @@ def compare_shapes(
     random_state: int = 0,
     progress: Any = iter,
 ) -> Array:
-    """Fit mixtures of many shapes and rank them: the fewest links broken by labels from the points alone, then BIC.
+    """Fit mixtures of many shapes and rank them by links broken (by labels from the points alone), then by BIC.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The points, best in units of their standard deviations.
+        The points, preferably with columns of unit variance.
     links : Links
         Links between them.
     n_classes : int
@@ -51,7 +51,7 @@ def compare_shapes(
     clusters_per_class, covariance_types : sequences
         What is tried.
     random_state : int
-        Decides starts and the choice of rows.
+        Decides the starts and the sample of rows.
     progress : callable
         Wraps the list of shapes.
 
@@ -59,7 +59,7 @@ def compare_shapes(
     -------
     structured ndarray
         ``clusters_per_class``, ``covariance_type``, ``links_broken``, ``log_likelihood`` and ``bic``, the best first.
-        A shape that the rows are too few for is not in it.
+        Shapes that need more rows than there are, are left out.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from linkmix.basics.arrays import Floats
 
 LEAST = 1e-300
-"""No probability counts for less than this, so that log-odds are finite."""
+"""Smallest probability, so that log-odds are finite."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Pair:
 
 
 def explain(model: Any, pair: ArrayLike) -> Pair:
-    """Say what a model thinks of two points, and which columns make it think so.
+    """Say what a model thinks of two points, and which columns are the reason.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def explain(model: Any, pair: ArrayLike) -> Pair:
 
     Examples
     --------
-    The first column parts the two groups, the second one has nothing to do with them.
+    The first column separates the two groups, the second one is irrelevant.
 
     >>> import numpy as np
     >>> from linkmix import LinkMixture

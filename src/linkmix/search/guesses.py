@@ -1,7 +1,7 @@
-"""First guesses: labels of all points by quick methods. EM goes on from each of them.
+"""First guesses: labels of all points by quick methods, from each of which EM starts.
 
-No method is best on all data, and none of them has to be good on its own: a guess only has to lead EM near a mixture
-that meets the links. To add one, write a function and put it into `LABELINGS`.
+No method is best on all data, and none has to be good on its own: a guess only has to lead EM near a mixture that meets
+the links. To add one, write a function and add it to `LABELINGS`.
 """
 
 import warnings
@@ -22,7 +22,7 @@ Guess = Callable[[Floats, Links, int, RandomState], Ints]
 
 @dataclass(frozen=True)
 class Labeling:
-    """A quick method, the distances it goes by, and how many points it can take.
+    """A quick method, the distances it uses, and how many points it can handle.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Labeling:
         Every column scaled on its own; one scale for all columns, which keeps the distances of columns that are
         measured alike, as pixels or principal components; or scaled so that must-linked points are close.
     at_most : float
-        Number of points from which on the method is left out.
+        The method is left out with more points than this.
     """
 
     guess: Guess
@@ -41,22 +41,22 @@ class Labeling:
 
 
 def kmeans(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
-    """Group points by k-means, which knows no links."""
+    """Group points by k-means, ignoring links."""
     return np.asarray(KMeans(n_classes, n_init=4, random_state=random).fit(Z).labels_, dtype=np.int64)
 
 
 def ward(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
-    """Merge groups as Ward does, which knows no links."""
+    """Group points by Ward's method, ignoring links."""
     return np.asarray(AgglomerativeClustering(n_classes).fit(Z).labels_, dtype=np.int64)
 
 
 def pck_means(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
-    """Group points by k-means with a price on broken links."""
+    """Group points by k-means with a penalty for broken links."""
     return PCKMeans(n_classes, random_state=random).fit(Z, links=links).labels_
 
 
 def mpck_means(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
-    """Group points by k-means with a price on broken links and learned weights of the columns."""
+    """Group points by k-means with a penalty for broken links and learned column weights."""
     return MPCKMeans(n_classes, random_state=random).fit(Z, links=links).labels_
 
 
@@ -91,9 +91,9 @@ LABELINGS: Mapping[str, Labeling] = {
 def first_guesses(
     Z: Floats, X: Floats, links: Links, n_classes: int, names: tuple[str, ...], random: RandomState
 ) -> Iterator[tuple[str, Ints]]:
-    """Labels by each method that can take so many points; equal ones once.
+    """Labels by each method that can handle this number of points; equal labelings only once.
 
-    Most of the methods believe every link. Where links may be wrong, each also makes a guess without any.
+    Most methods believe every link. Where links may be wrong, each method also makes a guess without links.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def first_guesses(
 
 
 def by_links(Z: Floats, links: Links) -> Floats:
-    """Points scaled so that the spread within must-linked groups is the unit (RCA), shrunk to that of all points.
+    """Points scaled so that the spread within must-linked groups is one (RCA), shrunk to that of all points.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def by_links(Z: Floats, links: Links) -> Floats:
 
     Examples
     --------
-    Must-links along the first column say that it matters little.
+    Must-links along the first column tell that it matters little.
 
     >>> import numpy as np
     >>> Z = np.array([[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
@@ -181,7 +181,7 @@ def one_scale(Z: Floats) -> Floats:
 
 
 def distinct(views: Sequence[Floats]) -> list[Floats]:
-    """Views of the same points, each in one scale, without those that tell the same as one before.
+    """Views of the same points, each on one scale, without those that repeat an earlier one.
 
     Examples
     --------

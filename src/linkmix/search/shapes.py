@@ -1,4 +1,4 @@
-"""Shapes of the classes that are tried: how many clusters, of which density, and whether classes share them."""
+"""Shapes of classes: how many clusters, of which density, and whether classes share them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

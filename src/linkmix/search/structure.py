@@ -1,7 +1,7 @@
 """How well labels follow the gaps between the points, whatever the shape of the classes.
 
-Neighbours are joined by edges, and labels are good if few edges lead from one class to another. The measure is the
-modularity: the share of the edges inside classes, less the share that chance would put there.
+Neighbours are joined by edges, and labels are good if few edges lead from one class to another. The measure is
+modularity: the share of edges inside classes, minus the share expected by chance.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def graphs(views: Sequence[Floats], X: Floats, settings: SearchSettings = SETTIN
     Returns
     -------
     list of sparse arrays of shape (n_samples, n_samples)
-        Empty if there is but one point.
+        Empty if there is only one point.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def graphs(views: Sequence[Floats], X: Floats, settings: SearchSettings = SETTIN
 
 
 def modularity(graph: Any, labels: Ints, n_classes: int) -> float:
-    """Share of the weight of edges inside classes, less the share expected by chance.
+    """Share of the edge weight inside classes, minus the share expected by chance.
 
     Parameters
     ----------

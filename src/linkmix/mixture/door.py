@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import make_constraint
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix.basics.arrays import Array, Floats
@@ -172,7 +174,11 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
 
     def check_settings(self) -> None:
         """Refuse settings that make no sense."""
-        self._validate_params()
+        if not all(
+            any(constraint.is_satisfied_by(getattr(self, name)) for constraint in allowed)
+            for name, allowed in _constraints(type(self))
+        ):
+            self._validate_params()  # finds the same more slowly, and raises
 
     @abstractmethod
     def _door(self, *, reset: bool) -> Door:
@@ -190,6 +196,12 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         """PointsLike with the columns of the fit."""
         check_is_fitted(self)
         return let_in(self, X, self._door(reset=False), reset=False)[0]
+
+
+@cache
+def _constraints(kind: type[LinkEstimator]) -> list[tuple[str, list[Any]]]:
+    """The declared constraints, made once: scikit-learn makes them in every fit, which small fits would notice."""
+    return [(name, [make_constraint(one) for one in allowed]) for name, allowed in kind._parameter_constraints.items()]
 
 
 def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) -> tuple[Floats | Table, Columns]:

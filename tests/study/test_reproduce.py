@@ -152,9 +152,10 @@ def test_failures_are_on_the_page(tmp_path):
     table = pd.DataFrame(rows, columns=[*KEY, *protocol_scores()])
     table.loc[1, protocol_scores()[:-1]] = np.nan
     table.loc[1, "error"] = "ValueError: <b>broken</b>"
-    page = report.write(table, tmp_path, "linkmix reproduce toy").read_text()
-    assert "<h2>1 failed runs</h2>" in page
+    page = report.write(table, tmp_path, "linkmix reproduce toy > 'a & b'").read_text()
+    assert "<h2>1 failed run</h2>" in page
     assert "&lt;b&gt;broken&lt;/b&gt;" in page
+    assert "toy &gt; &#39;a &amp; b&#39;" in page
 
 
 def protocol_scores():

@@ -94,7 +94,8 @@ def test_other_methods_do_not_help(served):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/static/main.js", "/plotly.js", "/api/start", "/picture/0", "/picture/1", "/nothing", "/api/pair?a=x"]
+    "path",
+    ["/", "/static/main.js", "/plotly.js", "/api/start", "/picture/0", "/picture/1", "/nothing", "/api/pair?a=x"],
 )
 def test_every_reply_forbids_foreign_scripts_and_guessing(served, path):
     _, headers, _ = served.request("GET", path)
@@ -345,7 +346,7 @@ def test_the_command_says_what_is_wrong(tmp_path):
     assert "there is no column 'name'" in result.output
 
 
-def test_a_file_of_links_that_can_not_be_written_is_said_and_loses_nothing(tmp_path):
+def test_a_file_of_links_that_cannot_be_written_is_said_and_loses_nothing(tmp_path):
     points = write_points(tmp_path / "points.csv")
     with Session(read_points(points), 3, tmp_path / "links.csv", tmp_path) as session:
         (tmp_path / "links.csv").mkdir()

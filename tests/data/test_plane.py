@@ -51,7 +51,7 @@ def test_the_same_points_have_the_same_map_wherever_they_are_asked_for(monkeypat
     some, same = plane(X, NAMES, summary, rows)
     np.testing.assert_allclose(some, places[rows], rtol=1e-12)
     assert same == axes
-    monkeypatch.setattr(room, "_SAMPLE", 60)  # fitted to every third row, drawn for all
+    monkeypatch.setattr(room, "MOST_ROWS", 60)  # fitted to every third row, drawn for all
     fewer, _ = plane(X, NAMES, summary)
     assert fewer.shape == places.shape
     for j in (0, 1):

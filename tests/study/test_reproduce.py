@@ -1,5 +1,6 @@
 """The experiments at one command: every run is there, a stopped one goes on, and the page says what was found."""
 
+import re
 import subprocess
 import sys
 import time
@@ -44,7 +45,7 @@ def test_three_trials_of_all_experiments(tmp_path):
     assert len(table) == sum(len(list(protocol.EXPERIMENTS[name].runs(3))) for name in protocol.PAPER)
     assert table["error"].isna().all(), table.loc[table["error"].notna(), [*KEY, "error"]].to_string()
     assert table["purity"].between(0, 1).all()
-    for name in ("haberman", "thyroid"):  # purity can not be below the share of the largest class
+    for name in ("haberman", "thyroid"):  # purity cannot be below the share of the largest class
         floor = protocol.floor(protocol.load(name)[1])
         assert table.loc[table["data"] == name, "purity"].min() >= floor
     for figure in ("toy", "two-moons", "digits", "purity-both", "purity-must", "purity-cannot", "coil20"):
@@ -156,6 +157,21 @@ def test_failures_are_on_the_page(tmp_path):
     assert "<h2>1 failed run</h2>" in page
     assert "&lt;b&gt;broken&lt;/b&gt;" in page
     assert "toy &gt; &#39;a &amp; b&#39;" in page
+
+
+def test_the_page_compares_methods_with_few_links(tmp_path):
+    rows = [
+        ("fewest-links", "iris", method, "both", n, s, 0.9, 0.5, 1.0, 0.9, ari, 0.1, 1.0, None)
+        for method, ari in (("auto", 0.7), ("paper", 0.8), ("sskk", 0.6))
+        for n in (5, 10)
+        for s in range(2)
+    ]
+    page = report.write(pd.DataFrame(rows, columns=[*KEY, *protocol_scores()]), tmp_path, "linkmix reproduce")
+    shown = re.sub("</?bdi>", "", page.read_text())
+    assert "Behind by more than 0.02 ARI in 2 of 2 cells." in shown
+    assert "<td>iris</td><td>5</td><td>0.7</td><td>0.8</td><td>paper</td><td>True</td>" in shown
+    assert "<h2>Mean ARI of predict</h2>" in shown
+    assert (tmp_path / report.SUMMARY).exists()
 
 
 def protocol_scores():

@@ -10,8 +10,8 @@ from linkmix.basics.arrays import Floats, Ints
 from linkmix.data.blocks import Blocks
 from linkmix.data.summary import Summary
 
-_SAMPLE = 10_000
-"""The principal components are fitted to at most this many rows."""
+MOST_ROWS = 10_000
+"""The principal components are fitted to at most this many rows, evenly spaced."""
 
 
 def plane(X: Floats, columns: Sequence[str], summary: Summary, rows: Ints | None = None) -> tuple[Floats, list[str]]:
@@ -59,7 +59,7 @@ def plane(X: Floats, columns: Sequence[str], summary: Summary, rows: Ints | None
     def scaled(block: Floats) -> Floats:
         return np.nan_to_num(summary.standardise(block))
 
-    directions, shares = _principal(scaled(np.asarray(X[:: -(-n // _SAMPLE)])))
+    directions, shares = _principal(scaled(np.asarray(X[:: -(-n // MOST_ROWS)])))
     blocks = map(np.asarray, Blocks.from_array(X)) if rows is None else [np.asarray(X[rows])]
     axes = [f"first principal component ({100 * shares[0]:.0f} %)", f"second ({100 * shares[1]:.0f} %)"]
     return np.concatenate([scaled(block) @ directions for block in blocks]), axes

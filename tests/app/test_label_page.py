@@ -241,6 +241,7 @@ def start_command(points, port):
     return process
 
 
+@pytest.mark.slow
 def test_the_page_goes_on_when_the_server_is_killed_and_started_again(browser, tmp_path):
     """The command itself, killed three times while answers are given as fast as the page takes them."""
     points = write_points(tmp_path / "points.csv")

@@ -238,6 +238,7 @@ def test_two_servers_on_one_journal_are_refused(tmp_path):
         Session(read_points(serving.points), 3, serving.links, tmp_path)
 
 
+@pytest.mark.slow
 def test_50_kills_at_random_moments_lose_no_answer_and_double_none(tmp_path):
     """A client answers, and repeats what was not acknowledged, while the server is killed and started again."""
     serving = Serving(write_points(tmp_path / "points.csv"))

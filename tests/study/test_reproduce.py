@@ -31,6 +31,7 @@ def small(tmp_path_factory):
     return folder, result.output
 
 
+@pytest.mark.slow
 def test_three_trials_of_all_experiments(tmp_path):
     try:
         for name in protocol.PAPER:
@@ -87,6 +88,7 @@ def test_methods_without_links_run_once_a_trial(small):
     assert not table.duplicated(KEY).any()
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_as_an_unbroken_one(small, tmp_path):
     unbroken = pd.read_parquet(small[0] / protocol.TABLE)
     script = (

@@ -1,4 +1,4 @@
-"""Chromium from the system, for tests. Elsewhere they are skipped with the reason, but never in the CI."""
+"""Chromium from the system, for tests. Without it they are skipped with a reason; in CI they fail."""
 
 import os
 import shutil
@@ -28,5 +28,5 @@ def chromium():
 
 def refuse(reason):
     if os.environ.get("CI") == "true":
-        pytest.fail(f"the CI needs a browser: {reason}")
+        pytest.fail(f"CI needs a browser: {reason}")
     pytest.skip(reason)

@@ -160,10 +160,10 @@ def test_points_are_linked_on_the_map_and_links_removed(browser, serving):
             if all(np.hypot(*np.subtract(at, place(page, serving, row))) > 10 for row in range(60)):
                 page.mouse.click(*at)
                 break
-        message(page, "Removed the link. Undo brings it back.")
+        message(page, "Link removed. Undo restores it.")
         link_count(page, 0)
         page.keyboard.press("z")
-        message(page, "Undone: remove, p3 and p44.")
+        message(page, "Undone: removal of the link between p3 and p44.")
         link_count(page, 1)
         page.click("#links-list >> text=Remove")
         link_count(page, 0)
@@ -201,7 +201,7 @@ def test_a_lasso_says_that_all_belong_together(browser, serving):
         [entry] = [entry for entry in serving.entries() if entry["entry"] == "together"]
         assert {f"p{row}" for row in range(20)} <= set(entry["ids"])
         page.keyboard.press("z")
-        message(page, f"Undone: together, {n} points together.")
+        message(page, f"Undone: {n} points belong together.")
         link_count(page, 0)
 
 
@@ -241,6 +241,7 @@ def start_command(points, port):
     return process
 
 
+@pytest.mark.slow
 def test_the_page_goes_on_when_the_server_is_killed_and_started_again(browser, tmp_path):
     """The command itself, killed three times while answers are given as fast as the page takes them."""
     points = write_points(tmp_path / "points.csv")
@@ -263,7 +264,7 @@ def test_the_page_goes_on_when_the_server_is_killed_and_started_again(browser, t
                 killer.join()
                 process.wait()
                 process.stdout.close()
-                assert "can not be reached" in page.inner_text("#alarm")
+                assert "cannot be reached" in page.inner_text("#alarm")
                 process = start_command(points, port)
                 page.wait_for_selector("#alarm", state="hidden")
                 page.wait_for_timeout(200)

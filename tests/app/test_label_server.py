@@ -75,7 +75,7 @@ def test_the_same_write_from_the_page_is_taken(served):
     assert status == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/api/status", "/api/question?page=x", "/picture/0", "/static/app.js"])
+@pytest.mark.parametrize("path", ["/", "/api/status", "/api/question?page=x", "/picture/0", "/static/main.js"])
 def test_another_name_for_this_machine_shows_nothing(served, path):
     status, _, body = served.request("GET", path, headers={"Host": f"evil.example:{served.port}"})
     assert status == 421
@@ -94,7 +94,8 @@ def test_other_methods_do_not_help(served):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/static/app.js", "/plotly.js", "/api/start", "/picture/0", "/picture/1", "/nothing", "/api/pair?a=x"]
+    "path",
+    ["/", "/static/main.js", "/plotly.js", "/api/start", "/picture/0", "/picture/1", "/nothing", "/api/pair?a=x"],
 )
 def test_every_reply_forbids_foreign_scripts_and_guessing(served, path):
     _, headers, _ = served.request("GET", path)
@@ -108,7 +109,9 @@ def test_every_reply_forbids_foreign_scripts_and_guessing(served, path):
 
 
 def test_the_page_and_its_parts_come_from_here_alone(served):
-    for path in ("/", "/static/app.js", "/static/style.css"):
+    parts = [f"/static/{file.name}" for file in server.STATIC.iterdir()]
+    assert len(parts) > 5
+    for path in ("/", "/palette.css", *parts):
         status, _, body = served.request("GET", path)
         assert status == 200
         assert b"http://" not in body.replace(b"http://www.w3.org", b"")
@@ -156,8 +159,8 @@ def test_no_path_leads_out(served, path):
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (b"{", 400, "no JSON"),
-        (b"[]", 400, "no object"),
+        (b"{", 400, "not valid JSON"),
+        (b"[]", 400, "not a JSON object"),
         (b"{}", 409, "another table"),
         (b"x" * (2**20 + 1), 413, "more than 1048576 bytes"),
     ],
@@ -187,7 +190,7 @@ def test_nothing_is_shown_without_the_token(tmp_path):
     serving = Serving(write_points(tmp_path / "points.csv"), token)
     with serving:
         cookie = None
-        for path in ("/", "/api/start", "/api/question?page=x", "/static/app.js", "/?token=", "/?token=another"):
+        for path in ("/", "/api/start", "/api/question?page=x", "/static/main.js", "/?token=", "/?token=another"):
             status, headers, body = serving.request("GET", path)
             assert (status, "set-cookie" in headers) == (403, False), path
             assert b"p1" not in body
@@ -235,6 +238,7 @@ def test_two_servers_on_one_journal_are_refused(tmp_path):
         Session(read_points(serving.points), 3, serving.links, tmp_path)
 
 
+@pytest.mark.slow
 def test_50_kills_at_random_moments_lose_no_answer_and_double_none(tmp_path):
     """A client answers, and repeats what was not acknowledged, while the server is killed and started again."""
     serving = Serving(write_points(tmp_path / "points.csv"))
@@ -343,7 +347,7 @@ def test_the_command_says_what_is_wrong(tmp_path):
     assert "there is no column 'name'" in result.output
 
 
-def test_a_file_of_links_that_can_not_be_written_is_said_and_loses_nothing(tmp_path):
+def test_a_file_of_links_that_cannot_be_written_is_said_and_loses_nothing(tmp_path):
     points = write_points(tmp_path / "points.csv")
     with Session(read_points(points), 3, tmp_path / "links.csv", tmp_path) as session:
         (tmp_path / "links.csv").mkdir()

@@ -1,18 +1,19 @@
-"""The numbers behind the page about a fit, and its pictures."""
+"""The report of a fit: its numbers, its charts, and text from the user that stays text."""
 
+import html
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
-from sklearn.decomposition import PCA
-from sklearn.preprocessing import StandardScaler
 
 from linkmix import AutoLinkMixture, LinkMixture, Links
 from linkmix.app.report import Result, page, profiles
 from linkmix.app.report.drawing import marker, number, tick_texts, ticks
-from linkmix.app.report.numbers import plane, review
+from linkmix.app.report.numbers import review
+from linkmix.data.summary import summarise
 from linkmix.tables import Points
 
 X, Y = load_wine(return_X_y=True)
@@ -33,7 +34,7 @@ def result(model=None, links=None, points=X, **changes):
 
 def test_profiles_are_those_of_pandas():
     gaps = np.where(np.arange(X.size).reshape(X.shape) % 11 == 0, np.nan, X)
-    found = profiles(gaps, Y, 4)
+    found = profiles(gaps, Y, 4, summarise(gaps))
     frame = pd.DataFrame(gaps)
     np.testing.assert_allclose(found.means[:3], frame.groupby(Y).mean(), rtol=1e-12)
     np.testing.assert_allclose(
@@ -41,20 +42,6 @@ def test_profiles_are_those_of_pandas():
     )
     assert np.isnan(found.means[3]).all()  # a class without points
     assert (found.differences[3] == 0).all()
-
-
-def test_the_plane_is_that_of_the_principal_components():
-    places, names = plane(X, np.arange(len(X)))
-    expected = PCA(2).fit(StandardScaler().fit_transform(X))
-    np.testing.assert_allclose(np.abs(places), np.abs(expected.transform(StandardScaler().fit_transform(X))), atol=1e-8)
-    share = 100 * expected.explained_variance_ratio_
-    assert names == (f"first principal component ({share[0]:.0f} %)", f"second ({share[1]:.0f} %)")
-
-
-def test_two_columns_are_their_own_plane():
-    places, names = plane(X[:, :2], np.arange(10))
-    np.testing.assert_array_equal(places, X[:10, :2])
-    assert names is None
 
 
 def test_broken_links_come_first():
@@ -68,6 +55,20 @@ def test_broken_links_come_first():
     content = page(fit)
     assert "3 links are broken" in content
     assert content.count("link must broken") == 3 + 1  # and one in the legend
+
+
+@pytest.mark.parametrize(
+    "evil", ["<script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "&lt;", "</title><b>"]
+)
+def test_text_from_the_user_is_escaped(evil):
+    links = Links(must=[(0, 1)], cannot=[(0, 70)], must_annotators=[evil], cannot_annotators=[evil])
+    ids = np.array([f"{evil}{row}\u202e" for row in range(len(X))], dtype=object)
+    fit = result(links=links, sources=(evil, evil), command=evil, method=evil, what=evil, notes=(evil,))
+    fit = replace(fit, points=Points(ids, tuple(f"{evil}{j}" for j in range(X.shape[1])), X))
+    content = page(fit)
+    assert evil not in content
+    assert html.escape(evil) in content.replace("&#34;", "&quot;").replace("&#39;", "&#x27;")
+    assert f"{evil}0\N{REPLACEMENT CHARACTER}" in html.unescape(content)  # nothing turns the text around it
 
 
 def test_the_page_says_how_many_hold():

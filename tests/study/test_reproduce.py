@@ -1,5 +1,6 @@
 """The experiments at one command: every run is there, a stopped one goes on, and the page says what was found."""
 
+import re
 import subprocess
 import sys
 import time
@@ -30,6 +31,7 @@ def small(tmp_path_factory):
     return folder, result.output
 
 
+@pytest.mark.slow
 def test_three_trials_of_all_experiments(tmp_path):
     try:
         for name in protocol.PAPER:
@@ -44,7 +46,7 @@ def test_three_trials_of_all_experiments(tmp_path):
     assert len(table) == sum(len(list(protocol.EXPERIMENTS[name].runs(3))) for name in protocol.PAPER)
     assert table["error"].isna().all(), table.loc[table["error"].notna(), [*KEY, "error"]].to_string()
     assert table["purity"].between(0, 1).all()
-    for name in ("haberman", "thyroid"):  # purity can not be below the share of the largest class
+    for name in ("haberman", "thyroid"):  # purity cannot be below the share of the largest class
         floor = protocol.floor(protocol.load(name)[1])
         assert table.loc[table["data"] == name, "purity"].min() >= floor
     for figure in ("toy", "two-moons", "digits", "purity-both", "purity-must", "purity-cannot", "coil20"):
@@ -86,6 +88,7 @@ def test_methods_without_links_run_once_a_trial(small):
     assert not table.duplicated(KEY).any()
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_as_an_unbroken_one(small, tmp_path):
     unbroken = pd.read_parquet(small[0] / protocol.TABLE)
     script = (
@@ -152,9 +155,25 @@ def test_failures_are_on_the_page(tmp_path):
     table = pd.DataFrame(rows, columns=[*KEY, *protocol_scores()])
     table.loc[1, protocol_scores()[:-1]] = np.nan
     table.loc[1, "error"] = "ValueError: <b>broken</b>"
-    page = report.write(table, tmp_path, "linkmix reproduce toy").read_text()
-    assert "<h2>1 failed runs</h2>" in page
+    page = report.write(table, tmp_path, "linkmix reproduce toy > 'a & b'").read_text()
+    assert "<h2>1 failed run</h2>" in page
     assert "&lt;b&gt;broken&lt;/b&gt;" in page
+    assert "toy &gt; &#39;a &amp; b&#39;" in page
+
+
+def test_the_page_compares_methods_with_few_links(tmp_path):
+    rows = [
+        ("fewest-links", "iris", method, "both", n, s, 0.9, 0.5, 1.0, 0.9, ari, 0.1, 1.0, None)
+        for method, ari in (("auto", 0.7), ("paper", 0.8), ("sskk", 0.6))
+        for n in (5, 10)
+        for s in range(2)
+    ]
+    page = report.write(pd.DataFrame(rows, columns=[*KEY, *protocol_scores()]), tmp_path, "linkmix reproduce")
+    shown = re.sub("</?bdi>", "", page.read_text())
+    assert "Behind by more than 0.02 ARI in 2 of 2 cells." in shown
+    assert "<td>iris</td><td>5</td><td>0.7</td><td>0.8</td><td>paper</td><td>True</td>" in shown
+    assert "<h2>Mean ARI of predict</h2>" in shown
+    assert (tmp_path / report.SUMMARY).exists()
 
 
 def protocol_scores():

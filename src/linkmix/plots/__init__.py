@@ -1,378 +1,56 @@
-"""Pictures of points, soft labels, links and the clusters of a mixture.
+"""Pictures of points, soft labels, links and the clusters of a mixture; the colours and the frame of all pages.
 
-The style of the paper: the saturation of a point is its soft label, must-links are solid, cannot-links dashed. Classes
-differ in colour and in marker; the colours are those of Okabe and Ito, which colour-blind readers can tell apart.
+`figures` needs matplotlib and `pages` needs Jinja2, so each is imported on first use; `palette` needs neither.
 """
 
-from collections.abc import Sequence
-from io import BytesIO
-from pathlib import Path
-from typing import Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
-from matplotlib.figure import Figure
-from matplotlib.legend_handler import HandlerTuple
-from matplotlib.lines import Line2D
-from matplotlib.patches import Ellipse
-from matplotlib.patheffects import withStroke
-from numpy.typing import ArrayLike
-from PIL import Image
+from linkmix.plots.palette import COLOURS, INK, MARKERS, UNSURE
 
-from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.basics.files import aside
-from linkmix.densities import FORMS
-from linkmix.links import Links
-from linkmix.mixture import LinkMixture
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-MARKERS = ("o", "s", "^", "D", "v", "P")
-UNSURE = "#E2E2E2"
-"""Colour of a point that could be of any class."""
-INK = "#222222"
-EDGE = "#00000066"
-Dashes = Literal["-"] | tuple[float, Sequence[float]]
-SOLID: Dashes = "-"
-DASHED: Dashes = (0, (4, 2.5))
-SIGMAS = (1, 2)
-"""Ellipses are drawn at so many standard deviations."""
-_HALO = [withStroke(linewidth=3.0, foreground="white", alpha=0.7)]
-
-
-def soft_colours(probabilities: ArrayLike, colours: Sequence[str] = COLOURS) -> Floats:
-    """Colour of each point: that of its most probable class, the paler the less sure.
-
-    Parameters
-    ----------
-    probabilities : array-like of shape (n_samples, n_classes)
-        Probability of each class for each point.
-    colours : sequence of str
-        Colour of each class; they repeat if there are more classes.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 3)
-        Red, green and blue from 0 to 1.
-
-    Examples
-    --------
-    >>> soft_colours([[1.0, 0.0], [0.5, 0.5]], ["#ff0000", "#0000ff"]).round(2).tolist()
-    [[1.0, 0.0, 0.0], [0.89, 0.89, 0.89]]
-    """
-    p = np.asarray(probabilities, dtype=np.float64)
-    n_classes = p.shape[1]
-    pure = np.array([to_rgb(colours[m % len(colours)]) for m in range(n_classes)])[p.argmax(axis=1)]
-    even = 1 / n_classes
-    sureness = ((p.max(axis=1) - even) / (1 - even) if n_classes > 1 else np.ones(len(p)))[:, None]
-    return np.asarray(sureness * pure + (1 - sureness) * np.array(to_rgb(UNSURE)))
-
-
-def draw_points(
-    ax: Axes,
-    X: ArrayLike,
-    probabilities: ArrayLike,
-    *,
-    columns: Sequence[str] | None = None,
-    axes: tuple[int, int] = (0, 1),
-    numbers: Sequence[int] | None = None,
-    size: float = 16,
-) -> None:
-    """Draw points with the colour and marker of their most probable class, the paler the less sure.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Where to draw.
-    X : array-like of shape (n_samples, n_features)
-        The points.
-    probabilities : array-like of shape (n_samples, n_classes)
-        Probability of each class for each point.
-    columns : sequence of str, optional
-        Names of all columns, with their units, for the labels of the axes.
-    axes : tuple of two ints, default=(0, 1)
-        Which two columns to draw.
-    numbers : sequence of int, optional
-        Which colour and marker each class has; class m has those of number m if not given.
-    size : float, default=16
-        Area of a marker in square points.
-    """
-    points, p = np.asarray(X, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
-    used = _numbers(numbers, p.shape[1])
-    rgb = soft_colours(p, [COLOURS[n % len(COLOURS)] for n in used])
-    for m, number in enumerate(used):
-        rows = p.argmax(axis=1) == m
-        ax.scatter(
-            points[rows, axes[0]],
-            points[rows, axes[1]],
-            c=rgb[rows],
-            marker=MARKERS[number % len(MARKERS)],
-            s=size,
-            linewidths=0.3,
-            edgecolors=EDGE,
-        )
-    if columns is not None:
-        ax.set_xlabel(columns[axes[0]])
-        ax.set_ylabel(columns[axes[1]])
-
-
-def draw_links(ax: Axes, X: ArrayLike, links: Links, *, axes: tuple[int, int] = (0, 1)) -> None:
-    """Draw must-links as solid lines, cannot-links as dashed ones, and a ring around each linked point.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Where to draw.
-    X : array-like of shape (n_samples, n_features)
-        The points.
-    links : Links
-        Links between them.
-    axes : tuple of two ints, default=(0, 1)
-        Which two columns to draw.
-    """
-    points = np.asarray(X, dtype=np.float64)[:, list(axes)]
-    for pairs, dashes in ((links.must, SOLID), (links.cannot, DASHED)):
-        for a, b in pairs:
-            ax.plot(*points[[a, b]].T, color=INK, linewidth=1.1, linestyle=dashes, alpha=0.9, zorder=4)
-    linked = points[links.points]
-    ax.scatter(linked[:, 0], linked[:, 1], s=40, facecolors="none", edgecolors=INK, linewidths=1.1, zorder=5)
-
-
-def draw_clusters(
-    ax: Axes, model: LinkMixture, *, axes: tuple[int, int] = (0, 1), numbers: Sequence[int] | None = None
-) -> None:
-    """Draw each Gaussian cluster as ellipses of one and two standard deviations in the colour of its class.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Where to draw.
-    model : LinkMixture
-        A fitted mixture of Gaussians.
-    axes : tuple of two ints, default=(0, 1)
-        Which two columns to draw.
-    numbers : sequence of int, optional
-        Which colour each class has; class m has that of number m if not given.
-    """
-    n_classes, per_class, d = model.means_.shape
-    form = FORMS[model.covariance_type]
-    covariances = model.covariances_.reshape(form.shape((n_classes * per_class,), d))
-    used = _numbers(numbers, n_classes)
-    for c, mean in enumerate(model.means_.reshape(-1, d)):
-        matrix = form.matrix(form.of(covariances, c), d)[np.ix_(axes, axes)]
-        variances, directions = np.linalg.eigh(matrix)
-        angle = float(np.degrees(np.arctan2(directions[1, 1], directions[0, 1])))
-        for sigmas in SIGMAS:
-            height, width = 2 * sigmas * np.sqrt(variances)
-            ellipse = Ellipse(
-                (float(mean[axes[0]]), float(mean[axes[1]])),
-                float(width),
-                float(height),
-                angle=angle,
-                fill=False,
-                edgecolor=COLOURS[used[c // per_class] % len(COLOURS)],
-                linewidth=1.8 if sigmas == SIGMAS[0] else 1.2,
-                path_effects=_HALO,
-                zorder=3,
-            )
-            ax.add_patch(ellipse)
-
-
-def draw_mixture(
-    ax: Axes,
-    model: LinkMixture,
-    X: ArrayLike,
-    *,
-    links: Links | None = None,
-    columns: Sequence[str] | None = None,
-    axes: tuple[int, int] = (0, 1),
-    numbers: Sequence[int] | None = None,
-) -> None:
-    """Draw points by their soft labels, the clusters of the mixture, and links.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Where to draw.
-    model : LinkMixture
-        A fitted mixture.
-    X : array-like of shape (n_samples, n_features)
-        The points.
-    links : Links, optional
-        Links between them.
-    columns : sequence of str, optional
-        Names of all columns, with their units; those that the model has seen if not given.
-    axes : tuple of two ints, default=(0, 1)
-        Which two columns to draw. The ellipses show the clusters as seen along the others.
-    numbers : sequence of int, optional
-        Which colour and marker each class has, so that two pictures can agree; class m has number m if not given.
-    """
-    if columns is None:
-        columns = getattr(model, "feature_names_in_", None)
-    draw_points(ax, X, model.predict_proba(X), columns=columns, axes=axes, numbers=numbers)
-    if hasattr(model, "covariances_"):  # other densities have no ellipses
-        draw_clusters(ax, model, axes=axes, numbers=numbers)
-    if links is not None:
-        draw_links(ax, X, links, axes=axes)
-
-
-def draw_legend(
-    figure: Figure,
-    class_names: Sequence[str],
-    *,
-    links: bool = True,
-    more: Sequence[tuple[Line2D, str]] = (),
-    ax: Axes | None = None,
-) -> None:
-    """Explain colours, saturation, ellipses and lines below all panels of a figure, or in a panel kept for that.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        Where to draw.
-    class_names : sequence of str
-        Name of the class of each colour number.
-    links : bool, default=True
-        Whether to explain links.
-    more : sequence of (Line2D, str)
-        Further marks or lines and what they mean.
-    ax : matplotlib Axes, optional
-        An empty panel for the legend; its axes are hidden.
-    """
-    handles: list[Any] = [  # matplotlib also takes tuples of artists, which its types do not say
-        _mark(MARKERS[n % len(MARKERS)], COLOURS[n % len(COLOURS)]) for n in range(len(class_names))
-    ]
-    labels = list(class_names)
-    handles.append(tuple(_mark(MARKERS[0], to_hex(rgb)) for rgb in soft_colours([[1.0, 0.0], [0.8, 0.2], [0.5, 0.5]])))
-    labels.append("sure to unsure")
-    handles.append(tuple(_ring(COLOURS[0], size, width) for size, width in ((7, 1.8), (14, 1.2))))
-    labels.append(" and ".join(map(str, SIGMAS)) + " standard deviations")
-    if links:
-        for label, dashes in (("must-link", SOLID), ("cannot-link", DASHED)):
-            handles.append(Line2D([], [], color=INK, linestyle=dashes, linewidth=1.1))
-            labels.append(label)
-        handles.append(_ring(INK, 6.3, 1.1))
-        labels.append("linked point")
-    handles += [handle for handle, _ in more]
-    labels += [label for _, label in more]
-    if ax is not None:
-        ax.set_axis_off()
-    place = figure if ax is None else ax
-    place.legend(
-        handles,
-        labels,
-        loc="outside lower center" if ax is None else "center",
-        ncols=len(handles) if ax is None else 1,
-        frameon=False,
-        handlelength=2.4,
-        columnspacing=1.6,
-        handletextpad=0.5,
-        handler_map={handles[len(class_names)]: HandlerTuple(ndivide=None, pad=0.3)},  # side by side
+if TYPE_CHECKING:
+    from linkmix.plots.figures import (
+        DASHED,
+        SIGMAS,
+        SOLID,
+        Dashes,
+        choice_of_classes,
+        draw_clusters,
+        draw_legend,
+        draw_links,
+        draw_mixture,
+        draw_points,
+        save_figure,
+        save_picture,
+        soft_colours,
     )
 
-
-def choice_of_classes(table: Array, chosen: int) -> Figure:
-    """Draw what each number of classes makes of the links and of the points.
-
-    Parameters
-    ----------
-    table : structured ndarray
-        ``choice_`` of an `AutoLinkMixture` with ``n_classes="auto"``.
-    chosen : int
-        The number that was chosen, ``n_classes_``.
-
-    Returns
-    -------
-    matplotlib Figure
-        Broken links above, BIC below, both against the number of classes.
-    """
-    figure = Figure(figsize=(6.0, 5.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    numbers = table["n_classes"]
-    for ax, values, name in (
-        (upper, -table["log_probability_of_links"], "misfit of the links\n(- log-probability)"),
-        (lower, table["bic"] - table["bic"].min(), "BIC above the lowest"),
-    ):
-        ax.plot(numbers, values, color=COLOURS[0], marker="o")
-        ax.axvline(chosen, color=INK, linestyle=DASHED, linewidth=1.0)
-        ax.set_ylabel(name)
-        ax.grid(axis="y", color=UNSURE)
-    for number, misfit, broken in zip(numbers, -table["log_probability_of_links"], table["links_broken"], strict=True):
-        upper.annotate(f"{broken:g}", (number, misfit), textcoords="offset points", xytext=(4, 5))
-    upper.margins(y=0.2)
-    upper.set_title(f"{chosen} classes were chosen (at each point: links broken)")
-    lower.set_xlabel("number of classes")
-    lower.set_xticks(numbers)
-    return figure
+__all__ = [
+    "COLOURS",
+    "DASHED",
+    "INK",
+    "MARKERS",
+    "SIGMAS",
+    "SOLID",
+    "UNSURE",
+    "Dashes",
+    "choice_of_classes",
+    "draw_clusters",
+    "draw_legend",
+    "draw_links",
+    "draw_mixture",
+    "draw_points",
+    "save_figure",
+    "save_picture",
+    "soft_colours",
+]
 
 
-def save_picture(figure: Figure, path: Path, *, dpi: int = 120) -> None:
-    """Write a figure as PNG: all of it or nothing.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        What to write.
-    path : Path
-        Where; a file of this name is replaced.
-    dpi : int, default=120
-        Pixels per inch.
-    """
-    _write_whole(path, _png(figure, dpi))
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("linkmix.plots.figures"), name)
+    raise AttributeError(f"module 'linkmix.plots' has no attribute {name!r}")
 
 
-def save_figure(figure: Figure, path: Path, *, dpi: int = 120) -> tuple[Path, Path]:
-    """Write a figure as PNG and as SVG: both are drawn before either is written, and each is written whole.
-
-    The same figure gives the same SVG, byte for byte, on a machine with the same fonts.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        What to write.
-    path : Path
-        Where, without an ending; files of these names are replaced.
-    dpi : int, default=120
-        Pixels per inch of the PNG, and of what is drawn as pixels in the SVG.
-
-    Returns
-    -------
-    tuple of Path
-        The PNG and the SVG.
-    """
-    vector = BytesIO()
-    with rc_context({"svg.hashsalt": "linkmix"}):  # else the names inside the file are drawn anew each time
-        figure.savefig(vector, format="svg", dpi=dpi, metadata={"Date": None})
-    contents = {".png": _png(figure, dpi), ".svg": vector.getvalue()}
-    png, svg = (path.with_name(path.name + ending) for ending in contents)
-    _write_whole(png, contents[".png"])
-    _write_whole(svg, contents[".svg"])
-    return png, svg
-
-
-def _png(figure: Figure, dpi: int) -> bytes:
-    drawn, content = BytesIO(), BytesIO()
-    figure.savefig(drawn, format="png", dpi=dpi)
-    # 256 colours are plenty for such a picture, and make the file three times smaller.
-    Image.open(drawn).convert("RGB").quantize(256).save(content, format="PNG", optimize=True)
-    return content.getvalue()
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    with aside(path) as place:
-        place.write_bytes(content)
-
-
-def _numbers(numbers: Sequence[int] | None, n_classes: int) -> Ints:
-    return np.arange(n_classes) if numbers is None else np.asarray(numbers, dtype=np.int64)
-
-
-def _mark(marker: str, colour: str) -> Line2D:
-    return Line2D([], [], linestyle="none", marker=marker, color=colour, markeredgecolor=EDGE)
-
-
-def _ring(colour: str, size: float, width: float) -> Line2D:
-    return Line2D(
-        [], [], linestyle="none", marker="o", fillstyle="none", color=colour, markersize=size, markeredgewidth=width
-    )
+def __dir__() -> list[str]:
+    return sorted(__all__)

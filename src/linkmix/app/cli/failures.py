@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from linkmix.tables import Points
 
 SECONDS_TO_CLEAN_UP = 2.0
-_APP = ("matplotlib", "PIL", "pandas", "plotly", "pyarrow", "starlette", "tqdm", "uvicorn")
+_APP = ("jinja2", "matplotlib", "PIL", "pandas", "plotly", "pyarrow", "starlette", "tqdm", "uvicorn")
 
 
 class BadInput(click.ClickException):

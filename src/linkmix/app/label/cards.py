@@ -1,4 +1,4 @@
-"""What a page shows of points: their fields side by side, pictures, and places on a map."""
+"""What the page shows of points: their fields side by side, pictures, and places on a map."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from linkmix.basics.arrays import Floats
+from linkmix.data.plane import plane
+from linkmix.data.summary import summarise
 from linkmix.tables import Points
 
 PICTURES = {
@@ -17,9 +19,7 @@ PICTURES = {
     ".png": "image/png",
     ".webp": "image/webp",
 }
-"""Kinds of pictures by the ending of the file. None of them can hold a script, as SVG can."""
-_SAMPLE = 100_000
-"""Rows that the axes of the map are found from."""
+"""Media types by file suffix. None of these formats can contain a script, as SVG can."""
 
 
 class Cards:
@@ -28,14 +28,14 @@ class Cards:
     Parameters
     ----------
     points : Points
-        The table. A column of texts that all end like a picture (see `PICTURES`) names pictures.
+        The table. If all values of a text column end in one of the suffixes of `PICTURES`, they name pictures.
     folder : path
-        Where the pictures are. Nothing outside of it is ever read.
+        The folder of the pictures. Nothing outside of it is ever read.
 
     Attributes
     ----------
     picture_column : str or None
-        Name of the column with pictures.
+        Name of the column that names pictures.
 
     Examples
     --------
@@ -52,8 +52,7 @@ class Cards:
         self.points = points
         self.folder = Path(folder).resolve()
         self.picture_column = next((name for name, values in points.texts.items() if _are_pictures(values)), None)
-        spread = np.nanstd(points.X, axis=0)
-        self._spread = np.where(spread > 0, spread, 1.0)  # (d,)
+        self._summary = summarise(points.X)
 
     def card(self, row: int) -> dict[str, Any]:
         """A point: its row, its id, and whether there is a picture of it."""
@@ -70,7 +69,7 @@ class Cards:
         Returns
         -------
         dict
-            Both cards, and all fields with whether they differ; for numbers also by how many standard deviations.
+            Both cards, and all fields with whether they differ and, for numbers, by how many standard deviations.
         """
         fields = []
         for name, values in self.points.texts.items():
@@ -79,7 +78,7 @@ class Cards:
                 fields.append({"name": name, "a": one, "b": other, "differs": one != other, "apart": None})
         X = self.points.X
         for j, name in enumerate(self.points.columns):
-            apart = abs(float(X[a, j] - X[b, j]) / float(self._spread[j]))
+            apart = abs(float(X[a, j] - X[b, j]) / float(self._summary.scale[j]))
             known = bool(np.isfinite(apart))
             differs = X[a, j] != X[b, j] if known else bool(np.isnan(X[a, j]) != np.isnan(X[b, j]))
             fields.append(
@@ -94,33 +93,21 @@ class Cards:
         return {"a": self.card(a), "b": self.card(b), "fields": fields}
 
     def picture(self, row: int) -> Path | None:
-        """File with the picture of a point; None if there is none in the folder."""
+        """File with the picture of a point; None if the folder has none."""
         if self.picture_column is None:
             return None
         name = str(self.points.texts[self.picture_column][row])
         try:
-            file = (self.folder / name).resolve()  # follows links, so that none leads out of the folder
+            file = (self.folder / name).resolve()  # follows symbolic links, so that none leads out
             is_inside = file.is_relative_to(self.folder) and file.is_file()
-        except (OSError, ValueError, RuntimeError):  # a name too long, with a zero byte, links in a circle
+        except (OSError, ValueError, RuntimeError):  # too long, a zero byte, a cycle of links
             return None
         return file if is_inside and file.suffix.lower() in PICTURES else None
 
     def places(self) -> tuple[Floats, list[str]]:
-        """Where points are on a map, shape (2, n_samples), and what its axes are.
-
-        One or two columns are the axes as they are; of more columns, the first two principal components.
-        """
-        X, columns = self.points.X, self.points.columns
-        if len(columns) == 1:
-            shifts = np.random.RandomState(0).uniform(size=len(X))
-            return np.stack([X[:, 0], shifts]), [columns[0], "(spread at random)"]
-        if len(columns) == 2:
-            return np.ascontiguousarray(X.T), list(columns)
-        Z = np.nan_to_num((X - np.nanmean(X, axis=0)) / self._spread)
-        step = -(-len(Z) // _SAMPLE)
-        _, _, axes = np.linalg.svd(Z[::step] - Z[::step].mean(axis=0), full_matrices=False)
-        axes = axes[:2] * np.sign(axes[:2, np.abs(axes[:2]).argmax(axis=1)].diagonal())[:, None]
-        return np.ascontiguousarray((Z @ axes.T).T), ["principal component 1", "principal component 2"]
+        """Coordinates of all points on a map, shape (2, n_samples), and names of its axes; see `plane`."""
+        places, axes = plane(self.points.X, self.points.columns, self._summary)
+        return places.T, axes
 
 
 def _are_pictures(values: Any) -> bool:

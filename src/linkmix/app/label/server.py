@@ -25,15 +25,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from linkmix.app.label.cards import PICTURES
 from linkmix.app.label.session import MOST_TOGETHER, NotPossible, Session
+from linkmix.plots import palette
 
 STATIC = Path(__file__).parent / "static"
 LARGEST_BODY = 2**20
-"""Bytes of a request."""
+"""Bytes in a request."""
 HEADER = "x-linkmix"
-"""A request that writes has this header, which a page from elsewhere can not send without being asked."""
+"""Requests that write need this header; another site cannot send it without a preflight request, which is refused."""
 SWITCH_INTERVAL = 0.0005
-"""Seconds that a refit keeps the interpreter while a request waits for it; Python's default is ten times as long."""
-# Plotly puts its own style rules into the page; scripts come from files of ours alone.
+"""Seconds that a refit holds the interpreter while a request waits; Python's default is ten times as long."""
+# Plotly adds style rules of its own to the page; scripts come from our own files only.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -41,16 +42,16 @@ POLICY = (
 
 
 class Guard:
-    """Lets requests through that come from the page itself, and no others.
+    """Passes on requests that come from the page itself, and refuses all others.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded.
+        The application to guard.
     token : str or None
-        What the address has to hold. Without one, the address has to be this machine's own.
+        Secret that the address must contain. Without one, the address must be this machine's own.
     port : int
-        The port that is listened at.
+        The port of the server.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, port: int) -> None:
@@ -80,172 +81,186 @@ class Guard:
         await (refusal or self.app)(scope, receive, sealed)
 
     def refusal(self, scope: Scope) -> Response | None:
-        """Why a request is not let through; None if it is."""
+        """The response that refuses a request; None if it may pass."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if self.token is None:
-            if host.lower() not in self.own:  # another name that leads here: DNS rebinding
+            if host.lower() not in self.own:  # another name for this machine: DNS rebinding
                 return _refuse(f"this page is not at {host!r}: use the address that linkmix label printed", 421)
         elif not self._is_known(Request(scope)):
             given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
             if not _same(given, self.token):
-                return _refuse("the address lacks its token: use the whole address that linkmix label printed", 403)
-            response = RedirectResponse("/", 303)  # the token leaves the address, and with it the history
+                return _refuse("the token is missing or wrong: use the whole address that linkmix label printed", 403)
+            response = RedirectResponse("/", 303)  # removes the token from the address bar and the history
             response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
             return response
         if scope["method"] in ("GET", "HEAD"):
             return None
-        # Checked for every method that could write.
+        # All other methods could write.
         if headers.get("origin") != f"http://{host}" or headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return _refuse("this request comes from another page", 403)
         if HEADER not in headers or headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            return _refuse(f"a request that writes is JSON and has the header {HEADER}", 415)
+            return _refuse(f"a request that writes must be JSON and have the header {HEADER}", 415)
         return None
 
     def _is_known(self, request: Request) -> bool:
         return _same(request.cookies.get(self.cookie, ""), self.token or "")
 
 
-def make_app(session: Session, title: str, *, token: str | None, port: int) -> ASGIApp:
-    """The web application around a session.
+class Site:
+    """The pages and the data of a session, with a handler for each path.
 
     Parameters
     ----------
     session : Session
-        Where answers go.
+        Takes the answers and gives the questions.
     title : str
         What the page is about: the name of the file of points.
-    token : str or None
-        What the address has to hold; None for an address of this machine.
-    port : int
-        The port that is listened at.
-
-    Returns
-    -------
-    ASGI application
     """
-    places, axes = session.cards.places()
-    map_bytes = np.ascontiguousarray(places, dtype="<f4").tobytes()
 
-    def start(request: Request) -> Response:
-        return JSONResponse(
-            {
-                "title": title,
-                "links": session.links_path.name,
-                "n_points": len(session.points.ids),
-                "n_classes": session.n_classes,
-                "axes": axes,
-                "table": session.table,
-                "most_together": MOST_TOGETHER,
-            }
-        )
+    def __init__(self, session: Session, title: str) -> None:
+        self.session = session
+        places, axes = session.cards.places()
+        self._places = np.ascontiguousarray(places, dtype="<f4").tobytes()
+        self._start = {
+            "title": title,
+            "links": session.links_path.name,
+            "n_points": len(session.points.ids),
+            "n_classes": session.n_classes,
+            "n_colours": len(palette.MORE_COLOURS),
+            "axes": axes,
+            "table": session.table,
+            "most_together": MOST_TOGETHER,
+        }
 
-    def status(request: Request) -> Response:
-        if page := request.query_params.get("page"):
-            session.hear(page)
-        if request.query_params.get("have") == str(session.version):
-            return Response(status_code=204)
-        return JSONResponse(session.status())
+    def application(self) -> Starlette:
+        """All handlers as a web application that closes the session when it ends."""
+        routes = [
+            Route("/", self.page),
+            Route("/palette.css", self.colours),
+            Route("/plotly.js", self.plotly),
+            Mount("/static", StaticFiles(directory=STATIC)),
+            Route("/picture/{row}", self.picture),
+            Route("/api/start", self.start),
+            Route("/api/status", self.status),
+            Route("/api/question", self.question),
+            Route("/api/labels", self.labels),
+            Route("/api/places", self.places),
+            Route("/api/pair", self.pair),
+            Route("/api/find", self.find),
+            Route("/api/entries", self.write, methods=["POST"]),
+        ]
+        return Starlette(lifespan=self._lifespan, routes=routes, exception_handlers={ValueError: _bad_request})
 
-    def question(request: Request) -> Response:
-        return JSONResponse({"question": session.question(request.query_params.get("page", ""))})
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(self.session.close)  # before the signal that ends the server ends the process
 
-    def labels(request: Request) -> Response:
-        return _binary(session.labels().astype("<i2").tobytes())
+    def page(self, request: Request) -> Response:
+        """The page itself."""
+        return FileResponse(STATIC / "index.html")
 
-    def places_of_points(request: Request) -> Response:
-        return _binary(map_bytes)
+    def colours(self, request: Request) -> Response:
+        """The colours as style rules."""
+        return Response(palette.css(), media_type="text/css")
 
-    def pair(request: Request) -> Response:
-        a, b = (_row(session, request.query_params.get(end, "")) for end in ("a", "b"))
-        return JSONResponse(session.cards.pair(a, b))
+    def plotly(self, request: Request) -> Response:
+        """The script that draws the map."""
+        headers = {"cache-control": "max-age=86400"}
+        return FileResponse(_plotly(), media_type="text/javascript", headers=headers)
 
-    def find(request: Request) -> Response:
-        row = session.row_of(request.query_params.get("id", ""))
-        return _refuse("there is no point with this id", 404) if row is None else JSONResponse({"row": row})
-
-    def picture(request: Request) -> Response:
-        file = session.cards.picture(_row(session, request.path_params["row"]))
+    def picture(self, request: Request) -> Response:
+        """The picture of a point."""
+        file = self.session.cards.picture(self._row(request.path_params["row"]))
         if file is None:
             return _refuse("there is no picture of this point in the folder of the table", 404)
         headers = {"content-security-policy": "default-src 'none'; sandbox"}
         return FileResponse(file, media_type=PICTURES[file.suffix.lower()], headers=headers)
 
-    async def write(request: Request) -> Response:
+    def start(self, request: Request) -> Response:
+        """Facts that never change."""
+        return JSONResponse(self._start)
+
+    def status(self, request: Request) -> Response:
+        """Progress and links; empty if the page has this version already."""
+        if page := request.query_params.get("page"):
+            self.session.hear(page)
+        if request.query_params.get("have") == str(self.session.version):
+            return Response(status_code=204)
+        return JSONResponse(self.session.status())
+
+    def question(self, request: Request) -> Response:
+        """The next pair to ask about."""
+        return JSONResponse({"question": self.session.question(request.query_params.get("page", ""))})
+
+    def labels(self, request: Request) -> Response:
+        """The class of each point, as 16-bit integers."""
+        return _binary(self.session.labels().astype("<i2").tobytes())
+
+    def places(self, request: Request) -> Response:
+        """The coordinates of all points on the map, as 32-bit floats."""
+        return _binary(self._places)
+
+    def pair(self, request: Request) -> Response:
+        """Two points side by side."""
+        a, b = (self._row(request.query_params.get(end, "")) for end in ("a", "b"))
+        return JSONResponse(self.session.cards.pair(a, b))
+
+    def find(self, request: Request) -> Response:
+        """The row of an id."""
+        row = self.session.row_of(request.query_params.get("id", ""))
+        return _refuse("there is no point with this id", 404) if row is None else JSONResponse({"row": row})
+
+    async def write(self, request: Request) -> Response:
+        """Take an answer, an undo, or another entry of the journal."""
         body = b""
         async for chunk in request.stream():
             body += chunk
             if len(body) > LARGEST_BODY:
                 return _refuse(f"the request has more than {LARGEST_BODY} bytes", 413)
-        return await run_in_threadpool(_write, session, body)
+        return await run_in_threadpool(self._write, body)
 
-    def plotly(request: Request) -> Response:
-        headers = {"cache-control": "max-age=86400"}
-        return FileResponse(_plotly(), media_type="text/javascript", headers=headers)
+    def _write(self, body: bytes) -> Response:
+        try:
+            request = json.loads(body)
+        except ValueError:
+            return _refuse("the request is not valid JSON", 400)
+        if not isinstance(request, dict):
+            return _refuse("the request is not a JSON object", 400)
+        if request.get("table") != self.session.table:
+            return _refuse("the server has another table of points now: reload the page", 409)
+        try:
+            undone = self.session.write(request)
+        except NotPossible as error:
+            return _refuse(str(error), 409)
+        except ValueError as error:
+            return _refuse(str(error), 400)
+        except OSError as error:
+            return _refuse(f"the answer could not be saved: {error.strerror}", 507)
+        said: dict[str, Any] = {"key": request["key"], "version": self.session.version}
+        if undone is not None:
+            said["undone"] = {name: undone.get(name) for name in ("entry", "ids", "said")}
+        if isinstance(page := request.get("page"), str):
+            said["question"] = self.session.question(page)
+        return JSONResponse(said)
 
-    def page(request: Request) -> Response:
-        return FileResponse(STATIC / "index.html")
-
-    @asynccontextmanager
-    async def closing(app: Starlette) -> AsyncIterator[None]:
-        yield
-        await run_in_threadpool(session.close)  # before the signal that ends the server ends the process
-
-    app = Starlette(
-        lifespan=closing,
-        routes=[
-            Route("/", page),
-            Route("/plotly.js", plotly),
-            Mount("/static", StaticFiles(directory=STATIC)),
-            Route("/picture/{row}", picture),
-            Route("/api/start", start),
-            Route("/api/status", status),
-            Route("/api/question", question),
-            Route("/api/labels", labels),
-            Route("/api/places", places_of_points),
-            Route("/api/pair", pair),
-            Route("/api/find", find),
-            Route("/api/entries", write, methods=["POST"]),
-        ],
-        exception_handlers={ValueError: _bad_request},
-    )
-    return Guard(app, token, port)
-
-
-def _write(session: Session, body: bytes) -> Response:
-    try:
-        request = json.loads(body)
-    except ValueError:
-        return _refuse("the request is no JSON", 400)
-    if not isinstance(request, dict):
-        return _refuse("the request is no object", 400)
-    if request.get("table") != session.table:
-        return _refuse("the server has another table of points now: load the page again", 409)
-    try:
-        undone = session.write(request)
-    except NotPossible as error:
-        return _refuse(str(error), 409)
-    except ValueError as error:
-        return _refuse(str(error), 400)
-    except OSError as error:
-        return _refuse(f"the answer could not be kept: {error.strerror}", 507)
-    said: dict[str, Any] = {"key": request["key"], "version": session.version}
-    if undone is not None:
-        said["undone"] = {name: undone.get(name) for name in ("entry", "ids", "said")}
-    if isinstance(page := request.get("page"), str):
-        said["question"] = session.question(page)
-    return JSONResponse(said)
+    def _row(self, given: str) -> int:
+        n = len(self.session.points.ids)
+        if not (given.isascii() and given.isdigit() and len(given) < 12 and int(given) < n):
+            raise ValueError(f"there is no row {given!r}: rows are numbered from 0 to {n - 1}")
+        return int(given)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Listen at an address.
+    """Open a socket that listens at an address.
 
     Parameters
     ----------
     host : str
-        Name or number of this machine.
+        Name or address of this machine.
     port : int
-        A port; 0 for any that is free.
+        A port; 0 for any free one.
 
     Returns
     -------
@@ -254,13 +269,13 @@ def listen(host: str, port: int) -> socket.socket:
     Raises
     ------
     OSError
-        If the port is taken, or the address is not this machine's.
+        If the port is in use or the address is not this machine's.
     """
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     opened = socket.socket(family, kind, protocol)
     try:
         if sys.platform != "win32":
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # start again at once after a crash
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # allows a restart right after a crash
         opened.bind(address)
         opened.listen(128)
     except OSError:
@@ -270,7 +285,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine alone.
+    """Whether an address can be reached only from this machine.
 
     Examples
     --------
@@ -284,19 +299,19 @@ def is_loopback(host: str) -> bool:
 
 
 def new_token(host: str) -> str | None:
-    """A token for an address that others can reach, None for one that they can not."""
+    """A token for an address that others can reach; None for one that they cannot."""
     return None if is_loopback(host) else secrets.token_urlsafe(24)
 
 
 def address(listener: socket.socket, host: str, token: str | None) -> str:
-    """Where a browser finds the page.
+    """The address of the page.
 
     Parameters
     ----------
     listener : socket
         From `listen`.
     host : str
-        What was listened at; an address that means all of them is replaced by the name of this machine.
+        What was passed to `listen`; an address that stands for all addresses is replaced by the name of this machine.
     token : str or None
         From `new_token`.
 
@@ -326,25 +341,25 @@ def serve(
     Parameters
     ----------
     session : Session
-        Where answers go.
+        Takes the answers and gives the questions.
     title : str
         What the page is about.
     listener : socket
         From `listen`.
     token : str, optional
-        What the address has to hold.
+        From `new_token`.
     ready : callable
         Called when the page can be opened.
     """
-    _plotly()  # say what is missing before anybody looks at a page without a map
+    _plotly()  # fails now if plotly is missing, rather than showing a page without a map
     sys.setswitchinterval(SWITCH_INTERVAL)
-    app = make_app(session, title, token=token, port=listener.getsockname()[1])
+    app = Guard(Site(session, title).application(), token, listener.getsockname()[1])
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="on", server_header=False, timeout_graceful_shutdown=1
     )
     try:
-        ready()  # the socket listens: who comes early waits a moment
-        with suppress(KeyboardInterrupt):  # which the server raises again after it has ended in good order
+        ready()  # the socket already listens, so an early browser only waits a moment
+        with suppress(KeyboardInterrupt):  # raised again by the server after a clean shutdown
             uvicorn.Server(config).run(sockets=[listener])
     finally:
         session.close()
@@ -352,17 +367,11 @@ def serve(
 
 
 def _plotly() -> Path:
-    """The script that the package plotly ships."""
+    """The script that the plotly package contains."""
     found = find_spec("plotly")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("No module named 'plotly'", name="plotly")
     return Path(found.origin).parent / "package_data" / "plotly.min.js"
-
-
-def _row(session: Session, given: str) -> int:
-    if not (given.isascii() and given.isdigit() and len(given) < 12 and int(given) < len(session.points.ids)):
-        raise ValueError(f"row {given!r} is not there: rows are numbered from 0 to {len(session.points.ids) - 1}")
-    return int(given)
 
 
 def _same(one: str, other: str) -> bool:

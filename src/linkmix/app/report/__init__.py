@@ -1,4 +1,4 @@
-"""One page about one fit: clusters, profiles, links, convergence, sizes. It needs no other file and no network."""
+"""The report of a fit: one HTML page with classes, profiles, links and convergence, without scripts or other files."""
 
 from linkmix.app.report.numbers import Result, profiles
 from linkmix.app.report.page import page

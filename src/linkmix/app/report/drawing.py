@@ -1,4 +1,4 @@
-"""Pictures as SVG that takes its colours from the style of the page, so that it follows a dark screen."""
+"""Charts as SVG. Their colours come from the style of the page, so that they follow a dark screen."""
 
 from collections.abc import Sequence
 from html import escape
@@ -7,43 +7,43 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.plots.pages import Markup, visible
+from linkmix.plots.palette import COLOURS, marker_of
 
-N_COLOURS = 6
-# Paths of markers about a point, by number: circle, square, triangle, diamond, triangle down, plus.
-MARKERS = (
-    "m-{r} 0a{r} {r} 0 1 0 {r2} 0a{r} {r} 0 1 0-{r2} 0z",
-    "m-{s}-{s}h{s2}v{s2}h-{s2}z",
-    "m0-{t}l{t} {t2}h-{t2}z",
-    "m0-{t}l{t} {t}l-{t} {t}l-{t}-{t}z",
-    "m0 {t}l{t}-{t2}h-{t2}z",
-    "m-{t}-{q}h{u}v-{u}h{q2}v{u}h{u}v{q2}h-{u}v{u}h-{q2}v-{u}h-{u}z",
-)
+# Outlines of the markers of the palette, around their centre.
+MARKERS = {
+    "o": "m-{r} 0a{r} {r} 0 1 0 {r2} 0a{r} {r} 0 1 0-{r2} 0z",
+    "s": "m-{s}-{s}h{s2}v{s2}h-{s2}z",
+    "^": "m0-{t}l{t} {t2}h-{t2}z",
+    "D": "m0-{t}l{t} {t}l-{t} {t}l-{t}-{t}z",
+    "v": "m0 {t}l{t}-{t2}h-{t2}z",
+    "P": "m-{t}-{q}h{u}v-{u}h{q2}v{u}h{u}v{q2}h-{u}v{u}h-{q2}v-{u}h-{u}z",
+}
 SURENESS = (0.6, 0.8, 0.95)
-"""Points are drawn the paler the less sure, in steps at these probabilities."""
+"""Less certain points are paler, in steps at these probabilities."""
 MANY = 100
-"""With more linked points than this, lines and rings are drawn lighter."""
+"""With more linked points than this, lines and rings are lighter."""
 N_LAYERS = 5
-"""Points are drawn in so many layers, so that no class hides the others."""
+"""Points are drawn in this many layers, so that no class hides the others."""
 
 
 def marker(number: int, radius: float) -> str:
-    """Path of the marker of a class, relative to its middle."""
+    """Path of the marker of a class, relative to its centre."""
     r, s, t, q = radius, 0.9 * radius, 1.2 * radius, 0.4 * radius
     lengths = {"r": r, "r2": 2 * r, "s": s, "s2": 2 * s, "t": t, "t2": 2 * t, "q": q, "q2": 2 * q, "u": t - q}
-    kind = MARKERS[(number + number // N_COLOURS) % len(MARKERS)]
-    return kind.format(**{name: f"{value:.3g}" for name, value in lengths.items()})
+    return MARKERS[marker_of(number)].format(**{name: f"{value:.3g}" for name, value in lengths.items()})
 
 
-def icon(number: int) -> str:
-    """The marker of a class in its colour, for text."""
-    return (
-        f'<svg class="icon c{number % N_COLOURS}" viewBox="-8 -8 16 16" aria-hidden="true">'
+def icon(number: int) -> Markup:
+    """The marker of a class in its colour, for use in text."""
+    return Markup(
+        f'<svg class="icon c{number % len(COLOURS)}" viewBox="-8 -8 16 16" aria-hidden="true">'
         f'<path d="M0 0{marker(number, 5.5)}"/></svg>'
     )
 
 
 def ticks(low: float, high: float, n: int = 5) -> Floats:
-    """Round numbers between two others.
+    """Round numbers within a range.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def ticks(low: float, high: float, n: int = 5) -> Floats:
 
 
 def tick_texts(values: Floats) -> list[str]:
-    """Numbers on an axis, with as many digits as tell them apart.
+    """Numbers on an axis, with enough digits to tell them apart.
 
     Examples
     --------
@@ -83,21 +83,21 @@ class Chart:
     Parameters
     ----------
     x, y : array-like
-        What has to fit in.
+        Values that the axes have to cover.
     width, height : float
-        Size of the picture.
+        Size of the chart.
     labels : tuple of two str
         Names of the axes.
     title : str
-        For those who can not see it.
+        Description for screen readers.
     y_ticks : bool
-        Whether heights mean something.
+        Whether the vertical axis has numbers.
     margin : float
-        Share of the range that is left free at each end.
+        Share of the range left free at each end.
     left : float
-        Room for the numbers of the heights.
+        Space for the numbers of the vertical axis.
     whole : bool
-        Whether only whole numbers make sense across.
+        Whether the horizontal axis has whole numbers only.
     """
 
     def __init__(
@@ -128,18 +128,18 @@ class Chart:
         return low - margin * (high - low), high + margin * (high - low)
 
     def place(self, points: ArrayLike) -> Floats:
-        """From data to the picture."""
+        """From coordinates of the data to those of the chart."""
         p = np.asarray(points, dtype=np.float64)
         across = self.left + (p[..., 0] - self.x[0]) / (self.x[1] - self.x[0]) * (self.width - self.left - self.right)
         up = (p[..., 1] - self.y[0]) / (self.y[1] - self.y[0])
         return np.stack([across, self.height - self.bottom - up * (self.height - self.top - self.bottom)], axis=-1)
 
     def add(self, part: str) -> None:
-        """Add SVG in the coordinates of the picture."""
+        """Add SVG in the coordinates of the chart."""
         self.parts.append(part)
 
-    def svg(self) -> str:
-        """The picture."""
+    def svg(self) -> Markup:
+        """The whole chart."""
         grid = []
         floor, wall = self.height - self.bottom, self.width - self.right
         across = ticks(*self.x)
@@ -161,14 +161,14 @@ class Chart:
             f'<text class="axis" transform="translate(15 {middle:.1f}) rotate(-90)" text-anchor="middle">'
             f"{plain(cut(self.labels[1]))}</text>"
         )
-        return (
+        return Markup(
             f'<svg class="chart" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
             f'aria-label="{plain(self.title)}">{"".join(grid)}{"".join(self.parts)}{names}</svg>'
         )
 
 
 def draw_points(chart: Chart, points: Floats, labels: Ints, confidence: Floats | None, radius: float) -> None:
-    """Draw points with the marker and colour of their class, the paler the less sure."""
+    """Draw points with the marker and colour of their class, paler the less certain they are."""
     places = chart.place(points)
     sure = np.full(len(labels), len(SURENESS)) if confidence is None else np.searchsorted(SURENESS, confidence, "right")
     layer = np.random.RandomState(0).randint(N_LAYERS, size=len(labels)) if len(labels) > 50 else np.zeros(len(labels))
@@ -179,11 +179,11 @@ def draw_points(chart: Chart, points: Floats, labels: Ints, confidence: Floats |
                 rows = np.flatnonzero((layer == level) & (labels == m) & (sure == step))
                 if len(rows):
                     path = "".join(f"M{x:.1f} {y:.1f}{shape}" for x, y in places[rows])
-                    chart.add(f'<path class="points c{m % N_COLOURS} s{step}" d="{path}"/>')
+                    chart.add(f'<path class="points c{m % len(COLOURS)} s{step}" d="{path}"/>')
 
 
 def draw_links(chart: Chart, points: Floats, table: Array, names: Sequence[str]) -> None:
-    """Draw links between points, the broken ones on top, each with a text that a pointer shows."""
+    """Draw links between points, the broken ones on top, each with a tooltip."""
     many = " many" if 2 * len(table) > MANY else ""
     for holds in (True, False):
         for row in np.flatnonzero(table["holds"] == holds):
@@ -198,13 +198,13 @@ def draw_links(chart: Chart, points: Floats, table: Array, names: Sequence[str])
 
 
 def draw_rings(chart: Chart, points: Floats, names: Sequence[str]) -> None:
-    """Draw a ring around linked points, with their names for a pointer."""
+    """Draw a ring around linked points, each with a tooltip."""
     radius = 7 if len(points) <= MANY else 5
     for (x, y), name in zip(chart.place(points), names, strict=True):
         chart.add(f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"><title>{plain(name)}</title></circle>')
 
 
-def line_chart(values: Floats, labels: tuple[str, str], title: str) -> str:
+def line_chart(values: Floats, labels: tuple[str, str], title: str) -> Markup:
     """A line over 0, 1, 2, ..."""
     steps = np.arange(len(values))
     chart = Chart(steps, values, width=460, height=270, labels=labels, title=title, left=92, whole=True)
@@ -216,7 +216,7 @@ def line_chart(values: Floats, labels: tuple[str, str], title: str) -> str:
     return chart.svg()
 
 
-def histogram(counts: Ints, edges: Floats, labels: tuple[str, str], title: str) -> str:
+def histogram(counts: Ints, edges: Floats, labels: tuple[str, str], title: str) -> Markup:
     """Bars between edges."""
     top = max(int(counts.max()), 1)
     chart = Chart(edges, [0, top], width=460, height=270, labels=labels, title=title, margin=0.0, left=78)
@@ -230,7 +230,7 @@ def histogram(counts: Ints, edges: Floats, labels: tuple[str, str], title: str) 
 
 
 def number(value: float) -> str:
-    """A number for people: few digits, thousands parted.
+    """A number with few digits and separated thousands.
 
     Examples
     --------
@@ -249,11 +249,10 @@ def number(value: float) -> str:
 
 
 def plain(value: str) -> str:
-    """Text of a user as HTML: escaped, and without what can not be seen or turns the text around it."""
-    seen = (c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in value)
-    return escape("".join(seen))
+    """Text from the user, escaped and without invisible characters."""
+    return escape(visible(value))
 
 
 def cut(name: str, at_most: int = 48) -> str:
-    """A name that is not too long for its place."""
+    """A name, shortened to fit its place."""
     return name if len(name) <= at_most else name[: at_most - 1] + "…"

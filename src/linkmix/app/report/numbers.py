@@ -1,4 +1,4 @@
-"""What a page about a fit shows, as numbers."""
+"""The numbers that the report of a fit shows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ import numpy as np
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.data.blocks import Blocks
-from linkmix.data.summary import summarise
+from linkmix.data.summary import Summary, summarise
 from linkmix.links import Links
 from linkmix.tables import Points
 
 UNSURE = 0.8
-"""A point whose label is less probable than this is unsure."""
+"""A label less probable than this is unsure."""
 EDGES = np.linspace(0, 1, 21)
-"""Points are counted by their confidence between these."""
+"""Edges of the histogram of confidence."""
 
 LINK = np.dtype(
     [
@@ -32,30 +32,30 @@ LINK = np.dtype(
 
 @dataclass(frozen=True)
 class Result:
-    """A fit with all that it was made from.
+    """A fit with everything it was made from.
 
     Attributes
     ----------
     points : Points
-        What was clustered.
+        The table that was clustered.
     links : Links
-        What was said of them.
+        Links between its rows.
     labels : ndarray of shape (n_samples,)
-        Class of each point, honouring links.
+        Class of each point, respecting the links.
     probabilities : ndarray of shape (n_samples, n_classes), or None
-        Probability of each class, from the point alone, where the method gives any.
+        Probability of each class, from the point alone; None if the method gives no probabilities.
     model : estimator
-        What was fitted.
+        The fitted estimator.
     n_classes : int
         Number of classes.
     method, what : str
-        Name of the method, and a line on what it is.
+        Name of the method and a one-line description.
     command : str
-        What the user typed.
+        The command that the user typed.
     sources : tuple of str
-        Names of the files.
+        Names of the input files.
     notes : tuple of str
-        What the user should know.
+        Notes for the user.
     """
 
     points: Points
@@ -72,7 +72,7 @@ class Result:
 
     @cached_property
     def confidence(self) -> "Confidence | None":
-        """How probable labels are."""
+        """How probable the labels are; None without probabilities."""
         if self.probabilities is None:
             return None
         sums, unsure = np.zeros(self.n_classes), np.zeros(self.n_classes, dtype=np.int64)
@@ -86,13 +86,18 @@ class Result:
         return Confidence(sums / np.maximum(self.sizes, 1), float(sums.sum() / len(self.labels)), unsure, counts)
 
     def confidence_of(self, rows: Ints) -> Floats | None:
-        """Probability of the labels of some points."""
+        """Probability of the labels of the given points; None without probabilities."""
         return None if self.probabilities is None else np.asarray(self.probabilities[rows, self.labels[rows]])
 
     @cached_property
+    def summary(self) -> Summary:
+        """Mean and spread of each column."""
+        return summarise(self.points.X)
+
+    @cached_property
     def profiles(self) -> "Profiles":
-        """How classes differ from all points together."""
-        return profiles(self.points.X, self.labels, self.n_classes)
+        """How each class differs from all points together."""
+        return profiles(self.points.X, self.labels, self.n_classes, self.summary)
 
     @cached_property
     def sizes(self) -> Ints:
@@ -101,25 +106,25 @@ class Result:
 
     @property
     def mixture(self) -> Any:
-        """The mixture whose steps can be shown, or None."""
+        """The mixture whose EM steps can be shown, or None."""
         model = getattr(self.model, "best_estimator_", self.model)
         return model if hasattr(model, "log_likelihood_trace_") else None
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """How probable the labels of the points are, each from the point alone.
+    """How probable the labels are, each given its point alone.
 
     Attributes
     ----------
     means : ndarray of shape (n_classes,)
-        Means of the classes; 0 for an empty one.
+        Mean over each class; 0 for an empty one.
     mean : float
-        Mean of all points.
+        Mean over all points.
     unsure : ndarray of int, shape (n_classes,)
-        Number of points in each class whose label is less probable than `UNSURE`.
+        Number of points in each class with a label less probable than `UNSURE`.
     counts : ndarray of int
-        Number of points between one of the `EDGES` and the next.
+        Number of points between consecutive `EDGES`.
     """
 
     means: Floats
@@ -130,7 +135,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Profiles:
-    """How classes differ from all points together.
+    """How each class differs from all points together.
 
     Attributes
     ----------
@@ -139,7 +144,7 @@ class Profiles:
     center : ndarray of shape (n_features,)
         Means of all points.
     differences : ndarray of shape (n_classes, n_features)
-        Differences in standard deviations of all points; 0 for a constant column or an empty class.
+        Differences in standard deviations of all points; 0 for a constant column or a class without values.
     """
 
     means: Floats
@@ -147,17 +152,19 @@ class Profiles:
     differences: Floats
 
 
-def profiles(X: Floats, labels: Ints, n_classes: int) -> Profiles:
-    """Means of classes, and how far they are from the mean of all points.
+def profiles(X: Floats, labels: Ints, n_classes: int, summary: Summary) -> Profiles:
+    """Means of the classes, and how far they are from the means of all points.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Points; NaN stands for a value that is not known.
+        Points; NaN stands for a missing value.
     labels : ndarray of shape (n_samples,)
         Class numbers.
     n_classes : int
         Number of classes.
+    summary : Summary
+        ``summarise(X)``.
 
     Returns
     -------
@@ -165,22 +172,21 @@ def profiles(X: Floats, labels: Ints, n_classes: int) -> Profiles:
 
     Examples
     --------
-    >>> found = profiles(np.array([[1.0, 5.0], [1.0, 5.0], [3.0, 5.0], [3.0, np.nan]]), np.array([0, 0, 1, 1]), 2)
+    >>> X = np.array([[1.0, 5.0], [1.0, 5.0], [3.0, 5.0], [3.0, np.nan]])
+    >>> found = profiles(X, np.array([0, 0, 1, 1]), 2, summarise(X))
     >>> found.means.tolist(), found.differences.tolist()
     ([[1.0, 5.0], [3.0, 5.0]], [[-1.0, 0.0], [1.0, 0.0]])
     """
-    found = summarise(X)
     counts, sums = np.zeros((n_classes, X.shape[1])), np.zeros((n_classes, X.shape[1]))
     for first, block in _numbered(X):
         classes = labels[first : first + len(block)]
         for j, known in enumerate(~np.isnan(block.T)):
             some = classes[known]
             counts[:, j] += np.bincount(some, minlength=n_classes)
-            sums[:, j] += np.bincount(some, weights=block[known, j] - found.mean[j], minlength=n_classes)
+            sums[:, j] += np.bincount(some, weights=block[known, j] - summary.mean[j], minlength=n_classes)
     shifts = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-    scale = np.where(found.spread > 0, found.spread, 1.0)
-    differences = np.where((counts == 0) | (found.spread == 0), 0.0, shifts / scale)
-    return Profiles(found.mean + shifts, found.mean, differences)
+    differences = np.where((counts == 0) | summary.constant, 0.0, shifts / summary.scale)
+    return Profiles(summary.mean + shifts, summary.mean, differences)
 
 
 def _numbered(X: Floats) -> Iterator[tuple[int, Floats]]:
@@ -192,7 +198,7 @@ def _numbered(X: Floats) -> Iterator[tuple[int, Floats]]:
 
 
 def review(result: Result) -> Array:
-    """All links, those that the labels break first, then the ones that are most likely wrong.
+    """All links: those that the labels break first, then the ones most likely to be wrong.
 
     Parameters
     ----------
@@ -202,8 +208,8 @@ def review(result: Result) -> Array:
     Returns
     -------
     structured ndarray
-        ``a``, ``b``, ``is_must``, ``holds`` (in the labels), ``holds_alone`` (in labels from the points alone) and
-        ``probability_wrong``, NaN where the method does not say.
+        ``a``, ``b``, ``is_must``, ``holds`` (for the labels), ``holds_alone`` (for labels from the points alone) and
+        ``probability_wrong``, which is NaN if the method does not estimate it.
     """
     links = result.links.distinct()
     table = np.empty(links.n_must + links.n_cannot, dtype=LINK)
@@ -221,39 +227,3 @@ def review(result: Result) -> Array:
         wrong.get(key, np.nan) for key in zip(*(table[name].tolist() for name in ("a", "b", "is_must")), strict=True)
     ]
     return np.asarray(table[np.lexsort((-table["probability_wrong"], table["holds_alone"], table["holds"]))])
-
-
-def plane(X: Floats, rows: Ints) -> tuple[Floats, tuple[str, str] | None]:
-    """Two coordinates for some rows: the columns themselves if there are one or two, else principal components.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        All points.
-    rows : ndarray of int
-        Which of them.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, 2)
-        Coordinates. A value that is not known is put in the middle.
-    tuple of two str or None
-        What the axes are, if they are no columns.
-    """
-    points = np.asarray(X[rows])
-    d = X.shape[1]
-    with np.errstate(invalid="ignore"):
-        center, scale = np.nanmean(points, axis=0), np.nanstd(points, axis=0)
-    if d <= 2:
-        filled = np.where(np.isnan(points), center, points)
-        if d == 2:
-            return filled, None
-        height = np.random.RandomState(0).uniform(-1, 1, len(rows))  # one column: spread over the height
-        return np.column_stack([filled[:, 0], height]), None
-    scaled = np.where(np.isnan(points), 0.0, (points - center) / np.where(scale > 0, scale, 1.0))
-    values, vectors = np.linalg.eigh(scaled.T @ scaled)
-    top = vectors[:, [-1, -2]]
-    top = top * np.sign(top[np.abs(top).argmax(axis=0), [0, 1]])  # so that the same points give the same picture
-    total = max(float(values.sum()), np.finfo(float).tiny)
-    first, second = (100 * float(values[i]) / total for i in (-1, -2))
-    return scaled @ top, (f"first principal component ({first:.0f} %)", f"second ({second:.0f} %)")

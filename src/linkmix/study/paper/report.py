@@ -1,11 +1,9 @@
-"""Figures of the runs and a page that shows them all."""
+"""The figures of the experiments, and a page that shows them with all findings."""
 
 import os
-import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from html import escape
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,9 @@ import numpy as np
 
 from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.files import aside
+from linkmix.native.versions import versions
 from linkmix.plots import save_figure
+from linkmix.plots.pages import render
 from linkmix.study.paper import fewest, figures
 from linkmix.study.paper.claims import PURITY_SETS, examine
 from linkmix.study.paper.data import DATA
@@ -34,11 +34,11 @@ def write(table: "pd.DataFrame", folder: Path, command: str) -> Path:
     Parameters
     ----------
     table : DataFrame
-        Runs, as of `linkmix.study.paper.protocol.run`.
+        Runs from `linkmix.study.paper.protocol.run`.
     folder : Path
-        Where to write; it has to be there.
+        An existing folder for page and figures.
     command : str
-        The command that makes the same page again.
+        The command that produces the same page again.
 
     Returns
     -------
@@ -46,48 +46,44 @@ def write(table: "pd.DataFrame", folder: Path, command: str) -> Path:
         The page.
     """
     names = [name for name in EXPERIMENTS if name in set(table["experiment"])]
-    blocks = []
+    drawn = []
     for name, caption, draw in _figures(names, table):
         save_figure(draw(), folder / name)
-        blocks.append(
-            f'<figure id="{name}"><a href="{name}.svg"><img src="{name}.png" alt="{escape(caption)}"></a>'
-            f"<figcaption>{escape(caption)}</figcaption></figure>"
-        )
+        drawn.append((name, caption))
+    few, cells = [], None
     if "fewest-links" in names:
         summary = fewest_links(table)
         summary.to_csv(folder / SUMMARY, index=False)
-        blocks.append("<h2>Fewest links: each method on average</h2>" + _html(fewest_links_means(summary)))
-        few = table[table["experiment"] == "fewest-links"]
-        blocks += [f"<h2>Mean {name}</h2>" + _html(fewest.mean_scores(few, name).round(3)) for name in fewest.SCORES]
-        if "auto" in set(few["method"]):
-            cells = fewest.against_rivals(few)
-            behind = f"{int(cells['behind'].sum())} of {len(cells)}"
-            blocks.append(
-                f"<h2>Against the best rival</h2><p>Behind by more than {fewest.BEHIND} ARI in {behind} cells.</p>"
-                + _html(cells.round(3))
-            )
-    parts = [
-        "<h1>The experiments of the paper, run again</h1>",
-        f"<p>{len(table)} runs of {len(names)} experiments. Made by <code>{escape(command)}</code>; seeds 0 to "
-        f"{int(table['seed'].max())}, one for each trial. All runs are in <a href='{TABLE}'>{TABLE}</a>.</p>",
-        "<h2>Claims</h2>",
-        _claims(table),
-        "<h2>Figures</h2>",
-        *blocks,
-        "<h2>Mean purity</h2>",
-        _html(means(table)),
-        _failures(table),
-        "<h2>Machine and versions</h2>",
-        _html_rows(("", ""), machine()),
-    ]
+        runs = table[table["experiment"] == "fewest-links"]
+        few.append(("Fewest links: each method on average", fewest_links_means(summary)))
+        few += [(f"Mean {name}", fewest.mean_scores(runs, name).round(3)) for name in fewest.SCORES]
+        cells = fewest.against_rivals(runs) if "auto" in set(runs["method"]) else None
+    failed = table[table["error"].notna()]
+    content = render(
+        Path(__file__).with_name("page.html"),
+        command=command,
+        runs=TABLE,
+        n_runs=len(table),
+        n_experiments=len(names),
+        last_seed=int(table["seed"].max()),
+        findings=examine(table),
+        figures=drawn,
+        fewest_links=few,
+        against_rivals=cells,
+        behind=fewest.BEHIND,
+        means=means(table),
+        n_failed=len(failed),
+        failures=failed.groupby(["data", "method", "kind", "n_links", "error"]).size().reset_index(name="runs"),
+        machine=machine(),
+    )
     page = folder / PAGE
     with aside(page) as place:
-        place.write_text(_FRAME.format(body="\n".join(parts)), encoding="utf-8")
+        place.write_text(content, encoding="utf-8")
     return page
 
 
 def means(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Mean and standard deviation of the purity for each method, data set, kind and number of links.
+    """Mean and standard deviation of purity for each method, data set, kind and number of links.
 
     Parameters
     ----------
@@ -97,7 +93,7 @@ def means(table: "pd.DataFrame") -> "pd.DataFrame":
     Returns
     -------
     DataFrame
-        Columns ``data``, ``links``, ``n_links``, and one with text for each method.
+        Columns ``data``, ``kind``, ``n_links``, and a column of text for each method.
     """
     scored = table.assign(score=score(table)).drop_duplicates(["data", "kind", "n_links", "method", "seed"])
     groups = scored.groupby(["data", "kind", "n_links", "method"], sort=False)["score"]
@@ -107,12 +103,12 @@ def means(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def fewest_links(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Area under the curve of purity and links needed for 90 % of the supervised ceiling, by data and method.
+    """Area under the purity curve and links needed for 90 % of the supervised ceiling, by data set and method.
 
     Parameters
     ----------
     table : DataFrame
-        Runs with those of the experiment ``fewest-links``.
+        Runs that include the experiment ``fewest-links``.
 
     Returns
     -------
@@ -124,12 +120,12 @@ def fewest_links(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def fewest_links_means(summary: "pd.DataFrame") -> "pd.DataFrame":
-    """Mean area of each method, and on how many data sets it reaches 90 % of the ceiling, and with how many links.
+    """For each method the mean area, how many data sets reach 90 % of the ceiling, and the median links needed.
 
     Parameters
     ----------
     summary : DataFrame
-        As of `fewest_links`.
+        From `fewest_links`.
 
     Returns
     -------
@@ -151,29 +147,19 @@ def fewest_links_means(summary: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def machine() -> list[tuple[str, str]]:
-    """What the runs were made with.
+    """The system, the number of processors and the versions in use.
 
     Returns
     -------
     list of (str, str)
-        Names and values: system, processors, versions.
+        Names and values.
     """
-    packages = ["linkmix", "numpy", "scipy", "scikit-learn", "pandas", "matplotlib"]
-    found = [
-        ("system", platform.platform()),
-        ("processors", str(os.cpu_count())),
-        ("Python", platform.python_version()),
-    ]
-    for package in packages:
-        try:
-            found.append((package, version(package)))
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {**versions(), "processors": str(os.cpu_count())}
+    return [*found.items(), *((name, version(name)) for name in ("pandas", "matplotlib"))]
 
 
 def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str, str, Callable[[], Figure]]]":
-    """File name, caption and drawing of each figure that the experiments give."""
+    """File name, caption and drawing function of each figure."""
     if "toy" in names:
         yield "toy", "Toy: start; without links; with 2 + 2 links, 2 must-links, 2 cannot-links.", figures.toy_panels
     if "two-moons" in names:
@@ -228,7 +214,7 @@ def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str
 
 
 def _with_digits(name: str) -> tuple[Floats, Array]:
-    """Points of a set of digits, and the digit that each shows."""
+    """Points of a data set of digits, and the digit that each shows."""
     X, y = load(name)
     return X, np.array([int(digit) for digit in DATA[name].class_names])[y]
 
@@ -236,55 +222,3 @@ def _with_digits(name: str) -> tuple[Floats, Array]:
 def _floors(table: "pd.DataFrame", experiment: str) -> dict[str, float]:
     names = table.loc[table["experiment"] == experiment, "data"].unique()
     return {str(name): floor(load(str(name))[1]) for name in names}
-
-
-def _claims(table: "pd.DataFrame") -> str:
-    rows = []
-    for claim, finding in examine(table):
-        again = f"linkmix reproduce {' '.join(claim.experiments)}" if claim.experiments else ""
-        rows.append((claim.text, finding.verdict, finding.figure, again))
-    return _html_rows(("claim of the paper", "verdict", "our figures", "command"), rows)
-
-
-def _failures(table: "pd.DataFrame") -> str:
-    failed = table[table["error"].notna()]
-    if failed.empty:
-        return "<p>No run failed.</p>"
-    counts = failed.groupby(["data", "method", "kind", "n_links", "error"]).size().rename("runs").reset_index()
-    return f"<h2>{len(failed)} failed runs</h2>" + _html(counts)
-
-
-def _html(frame: "pd.DataFrame") -> str:
-    return _html_rows([str(name) for name in frame.columns], frame.astype(str).to_numpy().tolist())
-
-
-def _html_rows(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<div class='wide'><table><tr>{head}</tr>\n{body}</table></div>"
-
-
-_FRAME = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>linkmix: the experiments of the paper</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-h1, h2 {{ line-height: 1.2; }}
-img {{ max-width: 100%; background: #fff; }}
-figure {{ margin: 2rem 0; }}
-figcaption {{ color: #555; }}
-table {{ border-collapse: collapse; font-size: 0.85rem; }}
-th, td {{ border-bottom: 1px solid #ddd; padding: 0.3rem 0.6rem; text-align: left; vertical-align: top; }}
-.wide {{ overflow-x: auto; }}
-@media (prefers-color-scheme: dark) {{ body {{ background: #1b1b1b; color: #ddd; }} figcaption {{ color: #aaa; }}
-  th, td {{ border-color: #444; }} a {{ color: #8cc4ff; }} }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""

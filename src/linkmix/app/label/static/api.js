@@ -1,0 +1,69 @@
+// Requests to the server. Answers wait in a queue until the server has acknowledged them.
+
+import { alarm, find, state } from "./page.js";
+
+const stored = (name) => JSON.parse(sessionStorage.getItem(name) ?? "null");
+const store = (name, value) => sessionStorage.setItem(name, JSON.stringify(value));
+
+function key() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export const page = stored("page") ?? key();
+store("page", page);
+export const waiting = stored("waiting") ?? []; // not acknowledged yet; survives a reload
+export const on = {}; // taken(entry, reply), refused(error), emptied() and sent() are set by main.js
+
+export class Refused extends Error {}
+
+async function checked(reply) {
+  if (!reply.ok) throw new (reply.status < 500 ? Refused : Error)((await reply.text()).trim());
+  return reply;
+}
+
+export const ask = async (path) => checked(await fetch(path));
+
+async function post(entry) {
+  const headers = { "Content-Type": "application/json", "X-Linkmix": "1" };
+  const reply = await fetch("/api/entries", { method: "POST", headers, body: JSON.stringify(entry) });
+  return (await checked(reply)).json();
+}
+
+export const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+// Sends the queue in order, and repeats until the server acknowledges. A key makes repeating harmless.
+let sending = false;
+export async function send() {
+  if (sending) return;
+  sending = true;
+  while (waiting.length) {
+    const entry = waiting[0];
+    try {
+      const reply = await post(entry);
+      alarm("");
+      on.taken(entry, reply);
+    } catch (error) {
+      if (!(error instanceof Refused)) {
+        const n = waiting.length === 1 ? "1 answer is waiting" : `${waiting.length} answers are waiting`;
+        alarm(`The server cannot be reached; ${n} and will be sent again.`);
+        await pause(500);
+        continue;
+      }
+      on.refused(error);
+    }
+    waiting.shift();
+    store("waiting", waiting);
+    if (!waiting.length) await on.emptied();
+  }
+  sending = false;
+  on.sent();
+}
+
+export function put(entry) {
+  waiting.push({ ...entry, key: key(), page, table: state.start.table, annotator: find("annotator").value.trim() || null });
+  store("waiting", waiting);
+  return send();
+}
+
+export const undo = () => put({ entry: "undo" });
+export const remove = (link) => put({ entry: "remove", rows: link.rows });

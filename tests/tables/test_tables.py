@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from linkmix import Links
 from linkmix.basics.errors import BadFile
-from linkmix.tables import read_links, read_points, read_statements, write_labels, write_links
+from linkmix.tables import read_link_lines, read_links, read_points, write_labels, write_links
 
 
 def write(folder, name, content):
@@ -199,7 +199,7 @@ def test_any_ids_read_back(name, ids, confidence, annotator, tmp_path):
 
 def test_annotators_that_no_file_can_hold_are_refused(tmp_path):
     for name in (7, ""):
-        with pytest.raises(ValueError, match="is no text"):
+        with pytest.raises(ValueError, match="is not a text"):
             write_links(tmp_path / "links.csv", Links(must=[(0, 1)], must_annotators=[name]), ["a", "b"])
     assert not list(tmp_path.iterdir())
 
@@ -225,9 +225,9 @@ def test_cop_kmeans_counts_rows_even_where_there_are_ids(tmp_path):
     assert read_links(write(tmp_path, "cop.txt", "0\t1\t1\n"), ["1", "0"]).must.tolist() == [[0, 1]]
 
 
-def test_statements_keep_their_lines_and_unknown_ids(tmp_path):
+def test_links_keep_their_lines_and_unknown_ids(tmp_path):
     path = write(tmp_path, "links.csv", 'a,b,kind\n"x\ny",2,must\n\n5,6,cannot\n')
-    assert [(s.line, s.a, s.b) for s in read_statements(path)] == [(2, "x\ny", "2"), (5, "5", "6")]
+    assert [(s.line, s.a, s.b) for s in read_link_lines(path)] == [(2, "x\ny", "2"), (5, "5", "6")]
 
 
 def test_an_unknown_id_names_the_one_that_is_meant(tmp_path):

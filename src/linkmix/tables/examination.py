@@ -8,8 +8,8 @@ import numpy as np
 from linkmix.basics.errors import BadFile, Conflict
 from linkmix.links import Links
 from linkmix.links.feasibility.colouring import UndecidedError, find_labels
-from linkmix.tables.ids import Ids, rows_of
-from linkmix.tables.statements import Statement, ends_of, read_statements, row_of_end, to_links
+from linkmix.tables.ids import Ids
+from linkmix.tables.links import LinkLine, between_rows, find_rows, read_link_lines
 
 MOST_CLASSES = 50
 
@@ -20,11 +20,11 @@ class Examination:
 
     Attributes
     ----------
-    n_statements : int
+    n_lines : int
         Number of links in the file.
     unknown : list of BadFile
         Links with ids that no point has, and links of a point to itself.
-    repeated : list of (Statement, Statement)
+    repeated : list of (LinkLine, LinkLine)
         Links that were said before by the same annotator, each with the first time.
     links : Links
         All links but the unknown ones.
@@ -38,9 +38,9 @@ class Examination:
         Smallest number of classes for which the certain links can all hold; None if there is none, or none was found.
     """
 
-    n_statements: int
+    n_lines: int
     unknown: list[BadFile]
-    repeated: list[tuple[Statement, Statement]]
+    repeated: list[tuple[LinkLine, LinkLine]]
     links: Links
     conflicts: list[Conflict]
     n_groups: int
@@ -67,30 +67,23 @@ def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
     -------
     Examination
     """
-    statements = read_statements(path)
-    row_of = rows_of(ids, ends_of(statements))
+    lines = read_link_lines(path)
     unknown: list[BadFile] = []
-    known: list[Statement] = []
-    first_of: dict[object, Statement] = {}
+    known: list[LinkLine] = []
+    pairs: list[tuple[int, int]] = []
+    first_of: dict[object, LinkLine] = {}
     repeated = []
-    for statement in statements:
-        rows = []
-        for end in ("a", "b"):
-            try:
-                rows.append(row_of_end(path, statement, end, row_of, ids))
-            except BadFile as error:
-                unknown.append(error)
-        if len(rows) < 2:
+    for line, rows in find_rows(path, lines, ids):
+        if isinstance(rows, BadFile):
+            unknown.append(rows)
             continue
-        if rows[0] == rows[1]:
-            unknown.append(BadFile(path, f"{statement.a!r} is linked to itself: remove the line", statement.line))
-            continue
-        known.append(statement)
-        key = (frozenset(rows), statement.is_must, statement.annotator)
-        if first_of.setdefault(key, statement) is not statement:
-            repeated.append((statement, first_of[key]))
-    links = to_links(path, known, ids)
-    certain = _certain(links)
+        known.append(line)
+        pairs.append(rows)
+        key = (frozenset(rows), line.is_must, line.annotator)
+        if first_of.setdefault(key, line) is not line:
+            repeated.append((line, first_of[key]))
+    links = between_rows(known, pairs)
+    certain = links.certain()
     conflicts = certain.conflicts()
     groups = certain.chunklets(len(ids))
     _, sizes = np.unique(groups, return_counts=True)
@@ -98,7 +91,7 @@ def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
     if not conflicts:
         closure = _closure_size(certain, groups, sizes)
     return Examination(
-        len(statements),
+        len(lines),
         unknown,
         repeated,
         links,
@@ -140,14 +133,6 @@ def fewest_classes(links: Links) -> int | None:
         except UndecidedError:
             return None
     return None
-
-
-def _certain(links: Links) -> Links:
-    must, cannot = (
-        pairs if confidence is None else pairs[confidence == 1]
-        for pairs, confidence in ((links.must, links.must_confidence), (links.cannot, links.cannot_confidence))
-    )
-    return Links(must, cannot)
 
 
 def _closure_size(links: Links, groups: np.ndarray, sizes: np.ndarray) -> tuple[int, int]:

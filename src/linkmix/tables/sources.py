@@ -106,7 +106,7 @@ class Text:
     def as_numbers(self, name: str, column: "pa.ChunkedArray") -> Floats:
         """Values of a column, NaN where there is none."""
         if name in self._odd:
-            return np.array([_as_number(value) for value in column.to_pylist()], dtype=np.float64)
+            return np.array([text.as_number(value) for value in column.to_pylist()], dtype=np.float64)
         return np.asarray(column.to_numpy(), dtype=np.float64)
 
     def as_texts(self, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
@@ -125,12 +125,12 @@ class Text:
 
     def refuse_text(self, name: str) -> NoReturn:
         """Name the first value of a column that is no number."""
-        row, value = next((row, value) for row, value in self._values(name) if _as_number(value) is None)
+        row, value = next((row, value) for row, value in self._values(name) if text.as_number(value) is None)
         self._refuse_value(name, value, row)
 
     def _refuse_value(self, name: str, value: str, row: int) -> NoReturn:
         remedy = "correct it, leave it empty, or choose other columns"
-        if _as_number(value.replace(",", ".")) is not None:
+        if text.as_number(value.replace(",", ".")) is not None:
             remedy = "write it with a point and without separators of thousands"
         raise BadFile(self.path, f"{_short(value)} is not a number: {remedy}", self.line(row), name)
 
@@ -235,7 +235,7 @@ class Text:
         for row, value in self._values(name):
             if value.strip() not in MISSING:
                 n_filled += 1
-                if _as_number(value) is None:
+                if text.as_number(value) is None:
                     n_wrong, first = n_wrong + 1, first or (row, value)
         if first is not None and n_filled - n_wrong > MOSTLY * n_filled:
             self._refuse_value(name, first[1], first[0])
@@ -368,16 +368,6 @@ class Parquet:
 
 def _reason(error: Exception) -> str:
     return str(error).splitlines()[0].rstrip(".")
-
-
-def _as_number(value: str) -> float | None:
-    """The number that a text stands for, NaN for a missing one, None if it is no number."""
-    if value.strip() in MISSING:
-        return float("nan")
-    try:
-        return None if "_" in value else float(value)
-    except ValueError:
-        return None
 
 
 def _short(value: str, at_most: int = 40) -> str:

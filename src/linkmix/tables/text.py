@@ -107,6 +107,16 @@ def line_of(path: Path, separator: str, row: int) -> int | None:
     return None
 
 
+def as_number(value: str) -> float | None:
+    """The number that a text stands for, NaN for a missing one, None if it is no number."""
+    if value.strip() in MISSING:
+        return float("nan")
+    try:
+        return None if "_" in value else float(value)
+    except ValueError:
+        return None
+
+
 def quoted(value: str) -> str:
     """A value as a field of a CSV or TSV file, in quotes where it could be mistaken."""
     if value != value.strip() or re.search(SPECIAL, value):

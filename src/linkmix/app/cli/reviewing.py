@@ -46,7 +46,7 @@ def show(found: "Examination", table: "Points") -> None:
     links = found.links
     ends = links.points
     click.echo(
-        f"{found.n_statements} links: {links.n_must} must-links and {links.n_cannot} cannot-links between "
+        f"{found.n_lines} links: {links.n_must} must-links and {links.n_cannot} cannot-links between "
         f"{len(ends)} of {len(table.ids):,} points can be used."
     )
     listing(

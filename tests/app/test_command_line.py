@@ -179,11 +179,11 @@ def test_explain_names_columns_and_links(folder):
     a, b = (IDS[row] for row in LINKS.cannot[0])
     result = run("explain", "linkmix-out/model.linkmix", "points.csv", a, b, "--links", "links.csv")
     assert result.exit_code == 0, result.output
-    assert re.search(r"Of one class with probability 0\.\d+, from the points alone\.", result.output)
+    assert re.search(r"In the same class with probability 0\.\d+, judged by the points alone\.", result.output)
     assert "petal_length" in result.output
     assert f"Links force them apart:\n  {a} and {b} cannot link" in result.output
     same = run("explain", "linkmix-out/model.linkmix", "points.csv", "000", "001")
-    assert "Of one class with probability 1.000" in same.output
+    assert "In the same class with probability 1.000" in same.output
 
 
 def test_choose_ends_with_a_command_that_runs(folder):
@@ -275,8 +275,8 @@ def test_the_table_of_bad_input_is_long():
 @pytest.mark.parametrize(
     ("points", "note"),
     [
-        ("id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n", "the same value in every row, which says nothing about classes: c"),
-        ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "left out, for they hold no value: gap"),
+        ("id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n", "the same value in every row, so no use for clustering: c"),
+        ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "left out because they hold no values: gap"),
         ("id,x,y\na,1,2\nb,,3\nc,5,\nd,6,1\n", "2 values are missing"),
     ],
 )
@@ -321,7 +321,10 @@ def test_explain_names_an_unknown_id(folder):
 
 @pytest.mark.parametrize(
     ("truth", "message"),
-    [("color", "there is no column 'color'"), ("id", "150 different values in 150 rows are no classes")],
+    [
+        ("color", "there is no column 'color'"),
+        ("id", "150 different values in 150 rows are not classes"),
+    ],
 )
 def test_compare_wants_classes(truth, message, folder):
     assert message in one_message(run("compare", "points.csv", "--truth", truth))

@@ -126,7 +126,7 @@ def conflicts(links: "Links", max_conflicts: int | None = None) -> list[Conflict
     Parameters
     ----------
     max_conflicts : int, optional
-        Stop after so many. Each conflict costs a search for its chain.
+        Stop after this many. Each conflict costs a search for its chain.
 
     Returns
     -------

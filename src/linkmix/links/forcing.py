@@ -32,7 +32,7 @@ def forcing_links(links: Links, a: int, b: int) -> tuple[bool, list[tuple[int, i
         for one, other in pairs.tolist():
             neighbours.setdefault(one, []).append((other, is_must))
             neighbours.setdefault(other, []).append((one, is_must))
-    # A way may use one cannot-link: two of them say nothing about their ends.
+    # A chain may have one cannot-link: with two of them nothing follows for its ends.
     start = (a, True)
     came_from: dict[tuple[int, bool], tuple[int, bool]] = {start: start}
     queue = deque([start])
@@ -45,10 +45,10 @@ def forcing_links(links: Links, a: int, b: int) -> tuple[bool, list[tuple[int, i
                 queue.append(state)
     for together in (True, False):
         if (b, together) in came_from:
-            way, state = [], (b, together)
+            chain, state = [], (b, together)
             while state != start:
                 before = came_from[state]
-                way.append((before[0], state[0], before[1] == state[1]))
+                chain.append((before[0], state[0], before[1] == state[1]))
                 state = before
-            return together, way[::-1]
+            return together, chain[::-1]
     return None

@@ -25,7 +25,7 @@ def from_groups(
     together : sequence of groups
         Rows that belong to one class, group by group: a chain of must-links each.
     apart : sequence of pairs of groups
-        No row of the first group is of the class of any row of the second: a cannot-link for each such pair.
+        No row of the first group belongs to the class of any row of the second: a cannot-link for each such pair.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def from_labels(
         imply all others: the rows of each label in a chain of must-links, and one cannot-link between the first
         rows of each two labels.
     kind : {"both", "must", "cannot"}
-        Which links to give. A draw is then from the pairs of this kind.
+        Which links to give. Pairs are then drawn from those of this kind.
     random_state : int, RandomState, Generator or None
         Source of the draw.
 

@@ -103,7 +103,7 @@ class Links:
                 value.setflags(write=False)
             object.__setattr__(self, field.name, value)
 
-    # Each of these has a module of its own.
+    # Defined in the modules of their topics.
     from_labels = classmethod(labels.from_labels)
     from_groups = classmethod(labels.from_groups)
     from_table = classmethod(table.from_table)
@@ -153,7 +153,7 @@ class Links:
         return self._key() == other._key() if isinstance(other, Links) else NotImplemented
 
     def __hash__(self) -> int:
-        """Hash of the statements."""
+        """Hash of all statements."""
         return hash(self._key())
 
     def __repr__(self) -> str:
@@ -173,7 +173,7 @@ class Links:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is said of any row."""
+        """Whether there are neither links nor relations."""
         return not (len(self.must) or len(self.cannot) or self.relations)
 
     @property
@@ -260,12 +260,12 @@ class Links:
         )
 
     def at_most(self, confidence: float | Mapping[Hashable, float]) -> "Links":
-        """Make the same statements with a confidence that is at most the given one, or that of who made them.
+        """Lower confidences to at most the given one, or that of each annotator.
 
         Parameters
         ----------
         confidence : float or mapping of annotator to float
-            The highest confidence. Annotators that a mapping does not name are believed as before.
+            The highest confidence. Links of annotators that a mapping does not name stay as they are.
 
         Returns
         -------

@@ -117,7 +117,7 @@ def check_hashable(values: Iterable[Any], where: Callable[[int], str]) -> None:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value stands for nothing: None, NaN, or the NA of pandas."""
+    """Tell whether a value is missing: None, NaN, or the NA of pandas."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA has no truth value

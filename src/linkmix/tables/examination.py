@@ -1,4 +1,4 @@
-"""What is wrong with a file of links, and what follows from it."""
+"""What is wrong with a file of links, and what follows from its links."""
 
 import os
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Examination:
     unknown : list of BadFile
         Links with ids that no point has, and links of a point to itself.
     repeated : list of (LinkLine, LinkLine)
-        Links that were said before by the same annotator, each with the first time.
+        Links that repeat an earlier line of the same annotator, each with the first such line.
     links : Links
         All links but the unknown ones.
     conflicts : list of Conflict
@@ -35,7 +35,7 @@ class Examination:
     closure : tuple of two ints or None
         Number of must-links and cannot-links that follow from the certain ones; None if these contradict each other.
     fewest_classes : int or None
-        Smallest number of classes for which the certain links can all hold; None if there is none, or none was found.
+        Smallest number of classes with which all certain links can be met; None if there is none, or none was found.
     """
 
     n_lines: int
@@ -54,7 +54,7 @@ class Examination:
 
 
 def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
-    """Read a file of links and find all that is wrong with it, and what follows from it.
+    """Read a file of links, find everything that is wrong with it, and what follows from it.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
 
 
 def fewest_classes(links: Links) -> int | None:
-    """Smallest number of classes for which certain links can all hold.
+    """Smallest number of classes with which certain links can all be met.
 
     Parameters
     ----------
@@ -113,11 +113,11 @@ def fewest_classes(links: Links) -> int | None:
     Returns
     -------
     int or None
-        None if the search did not come to an end.
+        None if the search ended without a result.
 
     Examples
     --------
-    Three rows that are apart from each other, and a fourth one that goes with the first.
+    Three rows that are all apart, and a fourth one that belongs to the first.
 
     >>> fewest_classes(Links(must=[(0, 3)], cannot=[(0, 1), (1, 2), (2, 3)]))
     3
@@ -136,6 +136,6 @@ def fewest_classes(links: Links) -> int | None:
 
 
 def _closure_size(links: Links, groups: np.ndarray, sizes: np.ndarray) -> tuple[int, int]:
-    """Number of links in the closure, counted without making them: there may be very many."""
+    """Number of links in the closure, without building it: it may be very large."""
     apart = np.unique(np.sort(groups[links.cannot], axis=1), axis=0) if links.n_cannot else np.empty((0, 2), dtype=int)
     return int((sizes * (sizes - 1) // 2).sum()), int(sizes[apart].prod(axis=1).sum())

@@ -20,7 +20,7 @@ from linkmix.tables.text import as_file, listed, quoted
 
 @dataclass(frozen=True)
 class LinkLine:
-    """One link as it stands in a file.
+    """A link as it stands on a line of a file.
 
     Attributes
     ----------
@@ -163,9 +163,9 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
     Parameters
     ----------
     path : path
-        Where: ``.jsonl`` gets JSON lines, ``.tsv`` tabs, all others commas.
+        The file: JSON lines if its name ends in ``.jsonl``, tabs for ``.tsv``, commas for all others.
     links : Links
-        The links, without other relations. Annotators are texts.
+        The links, without relations of other kinds. Annotators are texts.
     ids : sequence of str
         Ids of the points, in their order.
 

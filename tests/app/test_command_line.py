@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris
 from bad_files import BAD
 from linkmix import AutoLinkMixture, LinkMixture, Links, purity
 from linkmix.app.cli import main
+from linkmix.mixture import model_file
 from linkmix.study.registry import METHODS
 from linkmix.tables import read_points, write_links
 
@@ -109,6 +110,19 @@ def test_settings_reach_the_mixture(folder):
     np.testing.assert_allclose(pd.read_csv("p.csv").filter(like="prob"), model.predict_proba(X), atol=1e-6)
 
 
+def test_the_scaling_of_an_earlier_model_file_is_applied(folder):
+    """Files have held the notes columns, center and spread since --scale exists."""
+    center, spread = IRIS.mean(axis=0), np.array([1.0, 2.0, 3.0, 4.0])
+    model = METHODS["linkmix"].make(n_classes=3, random_state=0).fit((IRIS - center) / spread, links=LINKS)
+    model_file.save("earlier.linkmix", model, {"columns": COLUMNS, "id": "id", "center": center, "spread": spread})
+    expected = model.predict_proba((IRIS - center) / spread)
+    assert run("predict", "earlier.linkmix", "points.csv").exit_code == 0
+    np.testing.assert_allclose(pd.read_csv("predicted.csv").filter(like="prob"), expected, atol=1e-6)
+    result = run("explain", "earlier.linkmix", "points.csv", "060", "120")
+    assert f"In the same class with probability {expected[60] @ expected[120]:.3f}" in result.output
+
+
+@pytest.mark.slow
 def test_try_hard_is_a_committee_of_five_on_a_large_budget(folder):
     pd.read_csv("points.csv", dtype={"id": str}).iloc[::5].to_csv("few.csv", index=False)
     result = run("fit", "few.csv", "--classes", 2, "--try-hard")
@@ -117,6 +131,7 @@ def test_try_hard_is_a_committee_of_five_on_a_large_budget(folder):
     assert (model.budget, model.committee) == ("large", 5)
 
 
+@pytest.mark.slow
 def test_the_number_of_classes_is_chosen(folder):
     few = Links.from_labels(SPECIES[::5], 4, kind="must", random_state=0)
     write_links("links.csv", few, IDS[::5])
@@ -186,6 +201,7 @@ def test_explain_names_columns_and_links(folder):
     assert "In the same class with probability 1.000" in same.output
 
 
+@pytest.mark.slow
 def test_choose_ends_with_a_command_that_runs(folder):
     result = run("choose", "points.csv", "--links", "links.csv", "--classes", 3)
     assert result.exit_code == 0, result.output
@@ -486,7 +502,7 @@ def test_the_report_escapes_every_text_of_the_user(folder):
     shown = "".join(page.text)
     for text in EVIL[:5]:
         assert text in shown
-    assert "\u202e" not in content  # can not turn the text around it
+    assert "\u202e" not in content  # cannot turn the text around it
     assert "default-src 'none'" in content
     assert read_points("linkmix-out/labels.csv", id=EVIL[3]).ids.tolist() == ids
 

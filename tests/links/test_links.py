@@ -500,6 +500,15 @@ def test_bad_rows_to_restrict_to(rows, message):
 
 
 @given(any_links())
+def test_certain_links_by_brute_force(links):
+    for kind in ("must", "cannot"):
+        pairs, confidence = getattr(links, kind), getattr(links, f"{kind}_confidence")
+        sure = [pair for i, pair in enumerate(pairs.tolist()) if confidence is None or confidence[i] == 1]
+        assert getattr(links.certain(), kind).tolist() == sure
+    assert links.certain().certain() == links.certain()
+
+
+@given(any_links())
 def test_chunklets_are_the_rows_that_certain_must_links_hold_together(links):
     certain = [
         pair

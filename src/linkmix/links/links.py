@@ -146,7 +146,10 @@ class Links:
 
     def _key(self) -> tuple[Hashable, ...]:
         arrays = (getattr(self, field.name) for field in fields(self))
-        return tuple(a.tobytes() if isinstance(a, np.ndarray) and a.dtype != object else _tuple(a) for a in arrays)
+        return tuple(
+            a.tobytes() if isinstance(a, np.ndarray) and a.dtype != object else a if a is None else tuple(a)
+            for a in arrays
+        )
 
     def __eq__(self, other: object) -> bool:
         """Tell whether both make the same statements, in the same order and orientation."""
@@ -296,7 +299,3 @@ class Links:
             cannot_annotators=self.cannot_annotators,
             relations=self.relations,
         )
-
-
-def _tuple(values: Iterable[Hashable] | None) -> Hashable:
-    return None if values is None else tuple(values)

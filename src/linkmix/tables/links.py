@@ -49,8 +49,8 @@ def read_links(path: str | os.PathLike[str], ids: Ids) -> Links:
     Parameters
     ----------
     path : path
-        A CSV or TSV file with the columns ``a``, ``b``, ``kind`` and optionally ``confidence`` and ``annotator``, lines
-        of JSON with the same names, or the format of COP-KMeans: two row numbers from 0 and 1 or -1, without a header.
+        A CSV or TSV file with the columns ``a``, ``b``, ``kind`` and optionally ``confidence`` and ``annotator``, JSON
+        lines with the same names, or the format of COP-KMeans: two row numbers from 0 and 1 or -1, without a header.
     ids : sequence of str
         Ids of the points, in their order.
 

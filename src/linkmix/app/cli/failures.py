@@ -104,16 +104,11 @@ def conflict_by_ids(chain: tuple[int, ...], ids: object) -> str:
 
 @contextmanager
 def extras_needed() -> Iterator[None]:
-    """Say how to install what is missing."""
+    """Name a missing package and the command that installs it; any other import error stays as it is."""
     try:
         yield
     except ModuleNotFoundError as error:
-        missing_extra(error)
-
-
-def missing_extra(error: ModuleNotFoundError) -> NoReturn:
-    """Name a missing package and the command that installs it; any other import error stays as it is."""
-    package = (error.name or "").partition(".")[0]
-    if package in _APP:
+        package = (error.name or "").partition(".")[0]
+        if package not in _APP:
+            raise
         raise click.ClickException(f"this command needs {package}: pip install 'linkmix[app]'") from None
-    raise error

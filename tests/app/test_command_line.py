@@ -122,7 +122,6 @@ def test_the_scaling_of_an_earlier_model_file_is_applied(folder):
     assert f"In the same class with probability {expected[60] @ expected[120]:.3f}" in result.output
 
 
-@pytest.mark.slow
 def test_try_hard_is_a_committee_of_five_on_a_large_budget(folder):
     pd.read_csv("points.csv", dtype={"id": str}).iloc[::5].to_csv("few.csv", index=False)
     result = run("fit", "few.csv", "--classes", 2, "--try-hard")

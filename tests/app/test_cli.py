@@ -84,7 +84,7 @@ def test_bad_input_exits_with_2_and_one_message(arguments, message, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_output_folder_that_can_not_be(tmp_path):
+def test_an_output_folder_that_cannot_be(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     for folder in (file, file / "folder"):

@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris
 from bad_files import BAD
 from linkmix import AutoLinkMixture, LinkMixture, Links, purity
 from linkmix.app.cli import main
+from linkmix.mixture import model_file
 from linkmix.study.registry import METHODS
 from linkmix.tables import read_points, write_links
 
@@ -109,6 +110,18 @@ def test_settings_reach_the_mixture(folder):
     np.testing.assert_allclose(pd.read_csv("p.csv").filter(like="prob"), model.predict_proba(X), atol=1e-6)
 
 
+def test_the_scaling_of_an_earlier_model_file_is_applied(folder):
+    """Files have held the notes columns, center and spread since --scale exists."""
+    center, spread = IRIS.mean(axis=0), np.array([1.0, 2.0, 3.0, 4.0])
+    model = METHODS["linkmix"].make(n_classes=3, random_state=0).fit((IRIS - center) / spread, links=LINKS)
+    model_file.save("earlier.linkmix", model, {"columns": COLUMNS, "id": "id", "center": center, "spread": spread})
+    expected = model.predict_proba((IRIS - center) / spread)
+    assert run("predict", "earlier.linkmix", "points.csv").exit_code == 0
+    np.testing.assert_allclose(pd.read_csv("predicted.csv").filter(like="prob"), expected, atol=1e-6)
+    result = run("explain", "earlier.linkmix", "points.csv", "060", "120")
+    assert f"In the same class with probability {expected[60] @ expected[120]:.3f}" in result.output
+
+
 def test_try_hard_is_a_committee_of_five_on_a_large_budget(folder):
     pd.read_csv("points.csv", dtype={"id": str}).iloc[::5].to_csv("few.csv", index=False)
     result = run("fit", "few.csv", "--classes", 2, "--try-hard")
@@ -117,6 +130,7 @@ def test_try_hard_is_a_committee_of_five_on_a_large_budget(folder):
     assert (model.budget, model.committee) == ("large", 5)
 
 
+@pytest.mark.slow
 def test_the_number_of_classes_is_chosen(folder):
     few = Links.from_labels(SPECIES[::5], 4, kind="must", random_state=0)
     write_links("links.csv", few, IDS[::5])
@@ -179,13 +193,14 @@ def test_explain_names_columns_and_links(folder):
     a, b = (IDS[row] for row in LINKS.cannot[0])
     result = run("explain", "linkmix-out/model.linkmix", "points.csv", a, b, "--links", "links.csv")
     assert result.exit_code == 0, result.output
-    assert re.search(r"Of one class with probability 0\.\d+, from the points alone\.", result.output)
+    assert re.search(r"In the same class with probability 0\.\d+, judged by the points alone\.", result.output)
     assert "petal_length" in result.output
     assert f"Links force them apart:\n  {a} and {b} cannot link" in result.output
     same = run("explain", "linkmix-out/model.linkmix", "points.csv", "000", "001")
-    assert "Of one class with probability 1.000" in same.output
+    assert "In the same class with probability 1.000" in same.output
 
 
+@pytest.mark.slow
 def test_choose_ends_with_a_command_that_runs(folder):
     result = run("choose", "points.csv", "--links", "links.csv", "--classes", 3)
     assert result.exit_code == 0, result.output
@@ -275,8 +290,8 @@ def test_the_table_of_bad_input_is_long():
 @pytest.mark.parametrize(
     ("points", "note"),
     [
-        ("id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n", "the same value in every row, which says nothing about classes: c"),
-        ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "left out, for they hold no value: gap"),
+        ("id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n", "the same value in every row, so no use for clustering: c"),
+        ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "left out because they hold no values: gap"),
         ("id,x,y\na,1,2\nb,,3\nc,5,\nd,6,1\n", "2 values are missing"),
     ],
 )
@@ -321,7 +336,10 @@ def test_explain_names_an_unknown_id(folder):
 
 @pytest.mark.parametrize(
     ("truth", "message"),
-    [("color", "there is no column 'color'"), ("id", "150 different values in 150 rows are no classes")],
+    [
+        ("color", "there is no column 'color'"),
+        ("id", "150 different values in 150 rows are not classes"),
+    ],
 )
 def test_compare_wants_classes(truth, message, folder):
     assert message in one_message(run("compare", "points.csv", "--truth", truth))
@@ -483,7 +501,7 @@ def test_the_report_escapes_every_text_of_the_user(folder):
     shown = "".join(page.text)
     for text in EVIL[:5]:
         assert text in shown
-    assert "\u202e" not in content  # can not turn the text around it
+    assert "\u202e" not in content  # cannot turn the text around it
     assert "default-src 'none'" in content
     assert read_points("linkmix-out/labels.csv", id=EVIL[3]).ids.tolist() == ids
 

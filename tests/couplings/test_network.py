@@ -336,7 +336,7 @@ def test_labels_that_nodes_can_not_have_take_part_in_a_conflict():
 
 
 def test_a_node_apart_from_itself_is_named():
-    with pytest.raises(InfeasibleNetwork, match="node 1 can not have a label other than its own") as caught:
+    with pytest.raises(InfeasibleNetwork, match="node 1 cannot have a label other than its own") as caught:
         LabelNetwork(2, 3, [(0, 1), (1, 1)]).infer(np.zeros((2, 3)), np.full(2, -np.inf), np.zeros(2))
     assert caught.value.edges == [1]
 

@@ -500,6 +500,15 @@ def test_bad_rows_to_restrict_to(rows, message):
 
 
 @given(any_links())
+def test_certain_links_by_brute_force(links):
+    for kind in ("must", "cannot"):
+        pairs, confidence = getattr(links, kind), getattr(links, f"{kind}_confidence")
+        sure = [pair for i, pair in enumerate(pairs.tolist()) if confidence is None or confidence[i] == 1]
+        assert getattr(links.certain(), kind).tolist() == sure
+    assert links.certain().certain() == links.certain()
+
+
+@given(any_links())
 def test_chunklets_are_the_rows_that_certain_must_links_hold_together(links):
     certain = [
         pair
@@ -762,16 +771,25 @@ def test_empty_tables(table):
         ({"a": [0, -4, 2]}, "table row 1: a is -4, not a row number"),
         ({"a": [0, 4, 2**63]}, f"table row 2: a is {2**63}, not a row number: .* to {LARGEST_ROW}"),
         ({"b": [1, 4, 0]}, "table row 1 links 4 to itself: remove it"),
-        ({"kind": ["must", "cannot", "maybe"]}, "table row 2: kind is 'maybe': use 'must' or 'cannot'"),
-        ({"kind": ["must", None, "must"]}, "table row 1: kind is None: use"),
-        ({"kind": ["must", pd.NA, "must"]}, "table row 1: kind is <NA>: use"),
-        ({"kind": [1, 0, 1]}, "table row 1: kind is 0: use"),
-        ({"kind": [True, True, True]}, "table row 0: kind is True: use"),
-        ({"kind": ["must", ["must"], "must"]}, r"table row 1: kind is \['must'\]: use"),
-        ({"confidence": [1, 0, 1]}, r"table row 1: confidence is 0\.0: give a number above 0"),
-        ({"confidence": [1, 1, 1.5]}, r"table row 2: confidence is 1\.5: give a number above 0"),
-        ({"confidence": [1, "0.5", 1]}, r"table row 1: confidence is '0\.5': give a number, or nothing"),
-        ({"confidence": [1, True, 1]}, "table row 1: confidence is True: give a number, or nothing"),
+        (
+            {"kind": ["must", "cannot", "maybe"]},
+            "table row 2, column 'kind': 'maybe' is not a .*: use 'must' or 'cannot'",
+        ),
+        ({"kind": ["must", None, "must"]}, "table row 1, column 'kind': None is not a kind of link: use"),
+        ({"kind": ["must", pd.NA, "must"]}, "table row 1, column 'kind': <NA> is not a kind of link: use"),
+        ({"kind": [1, 0, 1]}, "table row 1, column 'kind': 0 is not a kind of link: use"),
+        ({"kind": [True, True, True]}, "table row 0, column 'kind': True is not a kind of link: use"),
+        ({"kind": ["must", ["must"], "must"]}, r"table row 1, column 'kind': \['must'\] is not a kind of link: use"),
+        ({"confidence": [1, 0, 1]}, "table row 1, column 'confidence': 0 is not a number above 0"),
+        (
+            {"confidence": [1, 1, 1.5]},
+            r"table row 2, column 'confidence': 1\.5 is not a number above 0 and at most 1",
+        ),
+        (
+            {"confidence": [1, "0.5", 1]},
+            r"table row 1, column 'confidence': '0\.5' is not a number .*, or leave it empty",
+        ),
+        ({"confidence": [1, True, 1]}, "table row 1, column 'confidence': True is not a number above 0"),
         ({"annotator": ["eva", "ida", ["eva"]]}, r"table row 2: annotator is \['eva'\]: give something hashable"),
         ({"a": [0, 4]}, r"the columns of table differ in length, \{'a': 2, 'b': 3, 'kind': 3\}: give one entry"),
         ({"kind": "must"}, "table column 'kind' is 'must': give a sequence"),

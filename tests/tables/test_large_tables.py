@@ -274,6 +274,7 @@ def peak_of(process):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="this system does not tell the memory of a process")
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """The numbers that a larger file has more are not in memory."""
     import pyarrow as pa

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from linkmix import Links
 from linkmix.basics.errors import BadFile
-from linkmix.tables import read_links, read_points, read_statements, write_labels, write_links
+from linkmix.tables import read_link_lines, read_links, read_points, write_labels, write_links
 
 
 def write(folder, name, content):
@@ -199,7 +199,7 @@ def test_any_ids_read_back(name, ids, confidence, annotator, tmp_path):
 
 def test_annotators_that_no_file_can_hold_are_refused(tmp_path):
     for name in (7, ""):
-        with pytest.raises(ValueError, match="is no text"):
+        with pytest.raises(ValueError, match="is not a text"):
             write_links(tmp_path / "links.csv", Links(must=[(0, 1)], must_annotators=[name]), ["a", "b"])
     assert not list(tmp_path.iterdir())
 
@@ -221,13 +221,37 @@ def test_formats_of_links_agree(tmp_path):
         assert read_links(write(tmp_path, name, content), ids) == expected, name
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("kind", "maybe"), ("kind", 0), ("kind", None), ("confidence", 2), ("confidence", True), ("confidence", "high")],
+)
+def test_files_and_tables_are_refused_in_the_same_words(column, value, tmp_path):
+    row = {"a": "p", "b": "q", "kind": "must", column: value}
+    with pytest.raises(BadFile) as in_file:
+        read_links(write(tmp_path, "links.jsonl", json.dumps(row)), ["p", "q"])
+    with pytest.raises(ValueError, match=f"^table row 0, column '{column}': ") as in_table:
+        Links.from_table([row], ids=["p", "q"])
+    assert (in_file.value.line, in_file.value.column) == (1, column)
+    assert str(in_table.value).endswith(f": {in_file.value.problem}")
+    assert repr(value) in in_file.value.problem
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "+nan", "0.5_0", "inf", "half"])
+def test_a_confidence_that_is_none_is_named(value, tmp_path):
+    path = write(tmp_path, "links.csv", f"a,b,kind,confidence\np,q,must,\np,q,must,{value}\n")
+    with pytest.raises(
+        BadFile, match=r"line 3, column 'confidence': .* is not a number above 0 and at most 1: correct"
+    ):
+        read_links(path, ["p", "q"])
+
+
 def test_cop_kmeans_counts_rows_even_where_there_are_ids(tmp_path):
     assert read_links(write(tmp_path, "cop.txt", "0\t1\t1\n"), ["1", "0"]).must.tolist() == [[0, 1]]
 
 
-def test_statements_keep_their_lines_and_unknown_ids(tmp_path):
+def test_links_keep_their_lines_and_unknown_ids(tmp_path):
     path = write(tmp_path, "links.csv", 'a,b,kind\n"x\ny",2,must\n\n5,6,cannot\n')
-    assert [(s.line, s.a, s.b) for s in read_statements(path)] == [(2, "x\ny", "2"), (5, "5", "6")]
+    assert [(s.line, s.a, s.b) for s in read_link_lines(path)] == [(2, "x\ny", "2"), (5, "5", "6")]
 
 
 def test_an_unknown_id_names_the_one_that_is_meant(tmp_path):

@@ -1,4 +1,4 @@
-"""Names for the array types that the rooms hand to each other, and the sums in log space that they share."""
+"""Names for array types, and sums in log space."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def log_sum_exp(values: Floats, axis: int = -1) -> Floats:
 
 
 def has_gaps(X: Array) -> bool:
-    """Whether any value is NaN, for numbers that are not too large to be squared: these add up to a number.
+    """Whether any value is NaN, judged by their sum: exact for numbers that are small enough to be squared.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def has_gaps(X: Array) -> bool:
 
 
 def shares(values: Floats, axis: int = -1) -> Floats:
-    """Exponentials divided by their sum, which is one to the last digit also where the values are huge."""
+    """Softmax: exponentials divided by their sum, without overflow for huge values."""
     top = values.max(axis=axis, keepdims=True)
     weights = np.exp(values - np.where(np.isfinite(top), top, 0.0))
     total = weights.sum(axis=axis, keepdims=True)
@@ -51,9 +51,9 @@ def shares(values: Floats, axis: int = -1) -> Floats:
 
 
 def leave_one_out(values: Floats) -> Floats:
-    """Log-sum-exp over all entries of the last axis but one, for each entry.
+    """Log-sum-exp over all other entries of the last axis, for each entry.
 
-    Built from running sums from both ends. The shorter ``log(exp(total) - exp(entry))`` cancels: for
+    Computed from running sums from both ends. The shorter ``log(exp(total) - exp(entry))`` cancels: for
     ``(0, -800, -805)`` it gives minus infinity in the first place instead of -799.993.
 
     Examples

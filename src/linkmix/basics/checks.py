@@ -1,4 +1,4 @@
-"""What every estimator checks at its door. An error gives the fact, the value and the remedy."""
+"""Checks of parameters. An error gives the fact, the value and the remedy."""
 
 from collections.abc import Iterable
 from numbers import Integral
@@ -11,20 +11,20 @@ from linkmix.basics.arrays import Floats
 
 
 def check_number(name: str, value: object, kind: type, smallest: float) -> None:
-    """Refuse what is not a finite number of the kind, or is too small."""
+    """Refuse anything but a finite number of this kind that is large enough."""
     if isinstance(value, bool) or not isinstance(value, kind) or not smallest <= value < np.inf:  # type: ignore[operator]
         what = "a whole number" if kind is Integral else "a finite number"
         raise ValueError(f"{name}={value!r} is not {what} of at least {smallest}: choose one that is")
 
 
 def check_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
+    """Refuse anything but True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={value!r} is neither True nor False: choose one of them")
 
 
 def check_choice(name: str, value: object, choices: Iterable[str], more: str = "") -> None:
-    """Refuse what is not one of the choices."""
+    """Refuse anything but one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}{more}")
 
@@ -33,7 +33,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats 
     """Weights of the rows, or None."""
     if sample_weight is None:
         return None
-    rows = np.broadcast_to(0.0, (n_rows, 1))  # scikit-learn asks for points, and looks at their number
+    rows = np.broadcast_to(0.0, (n_rows, 1))  # scikit-learn needs points, but only counts them
     weights: Floats = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
     if not weights.sum() > 0:
         raise ValueError("sample_weight is zero for every point: give at least one point some weight")

@@ -1,4 +1,4 @@
-"""What can be wrong with files, links and clusters. Every error about input is a ValueError."""
+"""Errors about files, links and clusters. Every error about input is a ValueError."""
 
 import os
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class Conflict:
     chain: tuple[int, ...]
 
     def __str__(self) -> str:
-        """Say which rows clash, through which others, and how to mend it."""
+        """Say which rows clash, through which others, and how to fix it."""
         between = self.chain[1:-1]
         through = ", ".join(map(str, between[:_ROWS_SHOWN]))
         if len(between) > _ROWS_SHOWN:
@@ -48,7 +48,7 @@ class LinkConflict(ValueError):
     Parameters
     ----------
     message : str
-        Which rows clash, and how to mend it.
+        Which rows clash, and how to fix it.
     conflicts : iterable of Conflict
         The conflicts that the message names. ``Links.conflicts()`` gives all of them.
     """
@@ -67,9 +67,9 @@ class InfeasibleLinks(ValueError):
     Parameters
     ----------
     message : str
-        Which links can not be met, and how to mend it.
+        Which links cannot be met, and how to fix it.
     links : Links or None
-        The links that can not be met together.
+        The links that cannot be met together.
     """
 
     def __init__(self, message: str, links: Any = None) -> None:
@@ -82,7 +82,7 @@ class DegenerateCluster(ValueError):
 
 
 class BadFile(ValueError):
-    """A file can not be read as what it should be.
+    """A file cannot be read.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class BadFile(ValueError):
         self.column = column
 
     def __str__(self) -> str:
-        """Say where, what and how to mend it."""
+        """Say where, what and how to fix it."""
         line = "" if self.line is None else f", line {self.line}"
         column = "" if self.column is None else f", column {self.column!r}"
         return f"{os.fspath(self.path)}{line}{column}: {self.problem}"

@@ -1,4 +1,4 @@
-"""What is known of pairs of rows: links, and relations of any other kind."""
+"""What is known about pairs of rows: links, and relations of any other kind."""
 
 from linkmix.basics.errors import Conflict
 from linkmix.links.links import Links

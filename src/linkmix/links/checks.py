@@ -1,4 +1,4 @@
-"""What every estimator checks of links and known labels. An error gives the fact, the value and the remedy."""
+"""Checks of links and known labels that every estimator makes. An error gives the fact, the value and the remedy."""
 
 from numbers import Real
 
@@ -14,7 +14,7 @@ NO_LINKS = Links()
 
 
 def as_links(links: Links | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> Links:
-    """Links from either way of giving them."""
+    """Links, however they were given."""
     if links is None and must_link is None and cannot_link is None:
         return NO_LINKS
     if links is None:
@@ -31,7 +31,7 @@ def as_links(links: Links | None, must_link: ArrayLike | None = None, cannot_lin
 def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | None = None) -> Links:
     """Links between the rows of X, each pair once and free of contradictions.
 
-    ``rows`` are the numbers of the rows of X in the table that the links speak of; links to other rows are left out.
+    ``rows`` are the numbers of the rows of X in the table that the links are about; links to other rows are left out.
     """
     if rows is not None:
         numbers = np.asarray(rows)
@@ -52,13 +52,13 @@ def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | Non
 def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> Ints | None:
     """Class numbers of the rows whose class is known, -1 for the others; None when y holds no -1, or nothing else.
 
-    scikit-learn hands true labels to clusterers, which leave them alone; only a y that marks some labels as unknown is
-    meant as knowledge.
+    scikit-learn passes true labels to clusterers, which ignore them; so only a y that marks some labels as unknown
+    counts as known labels.
     """
     if y is None:
         return None
     known = np.asarray(y)
-    if known.dtype.kind == "O":  # numbers in disguise; labels of any other kind are the truth, not knowledge
+    if known.dtype.kind == "O":  # numbers as objects; labels of any other kind are true labels, not known ones
         numbers = [isinstance(value, Real) for value in known.ravel()]
         missing = [is_missing(value) for value in known.ravel()]
         if not all(number or gap for number, gap in zip(numbers, missing, strict=True)):

@@ -1,11 +1,7 @@
 """Why two points must be together or apart: the shortest chain of links that forces it."""
 
 from collections import deque
-from collections.abc import Sequence
 
-import numpy as np
-
-from linkmix.basics.arrays import Ints
 from linkmix.links.links import Links
 
 
@@ -31,15 +27,12 @@ def forcing_links(links: Links, a: int, b: int) -> tuple[bool, list[tuple[int, i
     (False, [(0, 1, True), (1, 2, False), (2, 3, True)])
     """
     neighbours: dict[int, list[tuple[int, bool]]] = {}
-    for pairs, confidence, is_must in (
-        (links.must, links.must_confidence, True),
-        (links.cannot, links.cannot_confidence, False),
-    ):
-        certain: Sequence[Ints] | Ints = pairs if confidence is None else pairs[confidence == 1]
-        for one, other in np.asarray(certain).tolist():
+    certain = links.certain()
+    for pairs, is_must in ((certain.must, True), (certain.cannot, False)):
+        for one, other in pairs.tolist():
             neighbours.setdefault(one, []).append((other, is_must))
             neighbours.setdefault(other, []).append((one, is_must))
-    # A way may use one cannot-link: two of them say nothing about their ends.
+    # A chain may have one cannot-link: with two of them nothing follows for its ends.
     start = (a, True)
     came_from: dict[tuple[int, bool], tuple[int, bool]] = {start: start}
     queue = deque([start])
@@ -52,10 +45,10 @@ def forcing_links(links: Links, a: int, b: int) -> tuple[bool, list[tuple[int, i
                 queue.append(state)
     for together in (True, False):
         if (b, together) in came_from:
-            way, state = [], (b, together)
+            chain, state = [], (b, together)
             while state != start:
                 before = came_from[state]
-                way.append((before[0], state[0], before[1] == state[1]))
+                chain.append((before[0], state[0], before[1] == state[1]))
                 state = before
-            return together, way[::-1]
+            return together, chain[::-1]
     return None

@@ -1,4 +1,4 @@
-"""Pairs of rows as graphs and as numbers: components, chains, and draws from pairs too many to list."""
+"""Pairs of rows as graphs and as numbers: components, chains, and draws from more pairs than can be listed."""
 
 from typing import NamedTuple
 
@@ -28,8 +28,8 @@ def component_ids(edges: Ints, n_nodes: int) -> Ints:
 def shortest_chain(neighbours: dict[int, list[int]], start: int, end: int) -> tuple[int, ...]:
     """Rows of a shortest chain between two different rows of one component, both ends included.
 
-    Searches from both ends, where there are fewer neighbours to look at, so that a short chain in a large component
-    or past a hub is found at once.
+    Searches from both ends, next at the one with fewer neighbours to look at, so that a short chain in a large
+    component or past a hub is found quickly.
     """
     came_from: tuple[dict[int, int], dict[int, int]] = ({start: start}, {end: end})
     levels = [[start], [end]]
@@ -80,9 +80,9 @@ def pairs_at(numbers: Ints, partners: Partners) -> Ints:
 
 
 def pairs_across(sizes: Ints) -> tuple[Ints, Ints, Ints]:
-    """All pairs across two groups, for many such twos with ``sizes`` of shape (n, 2), one two after the other.
+    """All pairs across the two groups of each row of ``sizes``, of shape (n, 2), row by row.
 
-    Returns for each pair which two it belongs to, and the place of each end within its group.
+    Returns for each pair its row of ``sizes``, and the place of each end within its group.
     """
     counts = sizes.prod(axis=1)
     which = np.repeat(np.arange(len(sizes)), counts)

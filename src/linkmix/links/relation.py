@@ -64,7 +64,7 @@ class Relation:
         return self.pairs.tobytes(), self.table.tobytes()
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both say the same of the same pairs."""
+        """Tell whether both have the same pairs and the same table."""
         return self.key() == other.key() if isinstance(other, Relation) else NotImplemented
 
     def __hash__(self) -> int:

@@ -2,20 +2,20 @@
 
 from linkmix.tables.examination import Examination, examine_links
 from linkmix.tables.labels import write_labels
+from linkmix.tables.links import LinkLine, read_link_lines, read_links, to_links, write_links
 from linkmix.tables.points import Points, column_names, read_points
 from linkmix.tables.scratch import piled
-from linkmix.tables.statements import Statement, read_links, read_statements, to_links, write_links
 
 __all__ = [
     "Examination",
+    "LinkLine",
     "Points",
-    "Statement",
     "column_names",
     "examine_links",
     "piled",
+    "read_link_lines",
     "read_links",
     "read_points",
-    "read_statements",
     "to_links",
     "write_labels",
     "write_links",

@@ -1,4 +1,4 @@
-"""What is wrong with a file of links, and what follows from it."""
+"""What is wrong with a file of links, and what follows from its links."""
 
 import os
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ import numpy as np
 from linkmix.basics.errors import BadFile, Conflict
 from linkmix.links import Links
 from linkmix.links.feasibility.colouring import UndecidedError, find_labels
-from linkmix.tables.ids import Ids, rows_of
-from linkmix.tables.statements import Statement, ends_of, read_statements, row_of_end, to_links
+from linkmix.tables.ids import Ids
+from linkmix.tables.links import LinkLine, between_rows, find_rows, read_link_lines
 
 MOST_CLASSES = 50
 
@@ -20,12 +20,12 @@ class Examination:
 
     Attributes
     ----------
-    n_statements : int
+    n_lines : int
         Number of links in the file.
     unknown : list of BadFile
         Links with ids that no point has, and links of a point to itself.
-    repeated : list of (Statement, Statement)
-        Links that were said before by the same annotator, each with the first time.
+    repeated : list of (LinkLine, LinkLine)
+        Links that repeat an earlier line of the same annotator, each with the first such line.
     links : Links
         All links but the unknown ones.
     conflicts : list of Conflict
@@ -35,12 +35,12 @@ class Examination:
     closure : tuple of two ints or None
         Number of must-links and cannot-links that follow from the certain ones; None if these contradict each other.
     fewest_classes : int or None
-        Smallest number of classes for which the certain links can all hold; None if there is none, or none was found.
+        Smallest number of classes with which all certain links can be met; None if there is none, or none was found.
     """
 
-    n_statements: int
+    n_lines: int
     unknown: list[BadFile]
-    repeated: list[tuple[Statement, Statement]]
+    repeated: list[tuple[LinkLine, LinkLine]]
     links: Links
     conflicts: list[Conflict]
     n_groups: int
@@ -54,7 +54,7 @@ class Examination:
 
 
 def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
-    """Read a file of links and find all that is wrong with it, and what follows from it.
+    """Read a file of links, find everything that is wrong with it, and what follows from it.
 
     Parameters
     ----------
@@ -67,30 +67,23 @@ def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
     -------
     Examination
     """
-    statements = read_statements(path)
-    row_of = rows_of(ids, ends_of(statements))
+    lines = read_link_lines(path)
     unknown: list[BadFile] = []
-    known: list[Statement] = []
-    first_of: dict[object, Statement] = {}
+    known: list[LinkLine] = []
+    pairs: list[tuple[int, int]] = []
+    first_of: dict[object, LinkLine] = {}
     repeated = []
-    for statement in statements:
-        rows = []
-        for end in ("a", "b"):
-            try:
-                rows.append(row_of_end(path, statement, end, row_of, ids))
-            except BadFile as error:
-                unknown.append(error)
-        if len(rows) < 2:
+    for line, rows in find_rows(path, lines, ids):
+        if isinstance(rows, BadFile):
+            unknown.append(rows)
             continue
-        if rows[0] == rows[1]:
-            unknown.append(BadFile(path, f"{statement.a!r} is linked to itself: remove the line", statement.line))
-            continue
-        known.append(statement)
-        key = (frozenset(rows), statement.is_must, statement.annotator)
-        if first_of.setdefault(key, statement) is not statement:
-            repeated.append((statement, first_of[key]))
-    links = to_links(path, known, ids)
-    certain = _certain(links)
+        known.append(line)
+        pairs.append(rows)
+        key = (frozenset(rows), line.is_must, line.annotator)
+        if first_of.setdefault(key, line) is not line:
+            repeated.append((line, first_of[key]))
+    links = between_rows(known, pairs)
+    certain = links.certain()
     conflicts = certain.conflicts()
     groups = certain.chunklets(len(ids))
     _, sizes = np.unique(groups, return_counts=True)
@@ -98,7 +91,7 @@ def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
     if not conflicts:
         closure = _closure_size(certain, groups, sizes)
     return Examination(
-        len(statements),
+        len(lines),
         unknown,
         repeated,
         links,
@@ -110,7 +103,7 @@ def examine_links(path: str | os.PathLike[str], ids: Ids) -> Examination:
 
 
 def fewest_classes(links: Links) -> int | None:
-    """Smallest number of classes for which certain links can all hold.
+    """Smallest number of classes with which certain links can all be met.
 
     Parameters
     ----------
@@ -120,11 +113,11 @@ def fewest_classes(links: Links) -> int | None:
     Returns
     -------
     int or None
-        None if the search did not come to an end.
+        None if the search ended without a result.
 
     Examples
     --------
-    Three rows that are apart from each other, and a fourth one that goes with the first.
+    Three rows that are all apart, and a fourth one that belongs to the first.
 
     >>> fewest_classes(Links(must=[(0, 3)], cannot=[(0, 1), (1, 2), (2, 3)]))
     3
@@ -142,15 +135,7 @@ def fewest_classes(links: Links) -> int | None:
     return None
 
 
-def _certain(links: Links) -> Links:
-    must, cannot = (
-        pairs if confidence is None else pairs[confidence == 1]
-        for pairs, confidence in ((links.must, links.must_confidence), (links.cannot, links.cannot_confidence))
-    )
-    return Links(must, cannot)
-
-
 def _closure_size(links: Links, groups: np.ndarray, sizes: np.ndarray) -> tuple[int, int]:
-    """Number of links in the closure, counted without making them: there may be very many."""
+    """Number of links in the closure, without building it: it may be very large."""
     apart = np.unique(np.sort(groups[links.cannot], axis=1), axis=0) if links.n_cannot else np.empty((0, 2), dtype=int)
     return int((sizes * (sizes - 1) // 2).sum()), int(sizes[apart].prod(axis=1).sum())

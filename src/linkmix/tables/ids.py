@@ -1,4 +1,4 @@
-"""Ids of points: a column of texts or row numbers, never as many Python objects."""
+"""Ids of points: a column of texts or row numbers, without a Python object for each."""
 
 import operator
 from abc import abstractmethod
@@ -38,7 +38,7 @@ class IdColumn(Sequence[str]):
 
     @abstractmethod
     def _at(self, row: int) -> str:
-        """One of them."""
+        """The id of one row."""
 
     def __getitem__(self, rows: Any) -> Any:
         """Some of the ids."""
@@ -92,7 +92,7 @@ class TextIds(IdColumn):
         return row_of
 
     def suspects(self) -> Ints:
-        """Rows that may have the id of another one, and those without an id; in their order, and most often none."""
+        """Rows that may share an id with another, and rows without one, in their order; usually none."""
         codes, empty = self._codes()
         codes.sort()
         repeated = np.unique(codes[1:][codes[1:] == codes[:-1]])
@@ -168,13 +168,13 @@ def rows_of(ids: Ids, values: Collection[str]) -> dict[str, int]:
 
 
 def _codes(chunk: "pa.StringArray") -> tuple[Ints, Array]:
-    """Length of each text in bytes, and a number that only equal texts share, but for very rare chances."""
+    """Length of each text in bytes, and a hash of it: different texts share one very rarely."""
     _, ends, data = chunk.buffers()
     offsets = np.frombuffer(ends, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
     content = np.frombuffer(data or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
     lengths, starts = np.diff(offsets), offsets[:-1] - offsets[0]
     places = np.arange(len(content)) - np.repeat(starts, lengths)
-    # Sums of bytes, each times a random odd number that belongs to its place, modulo 2**64.
+    # Sum of the bytes, each times a random odd factor for its place, modulo 2**64.
     factors = np.random.default_rng(0).integers(2**63, size=lengths.max(initial=1), dtype=np.uint64) * 2 + 1
     sums = np.zeros(len(content) + 1, dtype=np.uint64)
     np.cumsum(factors[places] * (content.astype(np.uint64) + 1), out=sums[1:])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DIGITS = 6
-"""Digits of a probability after the point."""
+"""Decimals of a probability."""
 
 
 def write_labels(
@@ -31,13 +31,13 @@ def write_labels(
     Parameters
     ----------
     path : path
-        Where; a file of this name is replaced.
+        The file; one of this name is replaced.
     ids : sequence of str
         Ids of the points.
     labels : ndarray of shape (n_samples,)
         Class numbers.
     probabilities : ndarray of shape (n_samples, n_classes), optional
-        Probability of each class. The confidence is that of the label. Without them there are two columns.
+        Probability of each class; the confidence is the probability of the label. Without them there are two columns.
     id_name : str, default="id"
         Name of the first column.
 

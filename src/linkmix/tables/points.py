@@ -29,9 +29,9 @@ class Points:
     columns : tuple of str
         Names of the columns of `X`.
     X : ndarray of float64, shape (n_samples, n_features)
-        The points; NaN stands for a value that is not known. Of a large table a `numpy.memmap` of a scratch file.
+        The points; NaN stands for a missing value. For a large table a `numpy.memmap` of a scratch file.
     texts : mapping of str to ndarray of object
-        The columns that hold no numbers, as text, each of shape (n_samples,).
+        The columns that are not numeric, as text, each of shape (n_samples,).
     id_column : str or None
         Name of the column with the ids.
     left_out : tuple of str
@@ -47,7 +47,7 @@ class Points:
 
     @cached_property
     def summary(self) -> Summary:
-        """What is in each column of `X`."""
+        """Extent, mean and spread of each column of `X`."""
         return summarise(self.X)
 
 
@@ -62,27 +62,27 @@ def read_points(
 ) -> Points:
     r"""Read points from a CSV, TSV or Parquet file.
 
-    A table of more than 256 MB is read in parts. Its numbers and its ids go to scratch files, which lie where
-    ``TMPDIR`` says and are gone with the points.
+    A table of more than 256 MB is read in parts. Its numbers and its ids go to scratch files in the folder that
+    ``TMPDIR`` names, which disappear with the points.
 
     Parameters
     ----------
     path : path
-        The file. What begins like Parquet is read as such, all else as text in UTF-8 with column names in its first
-        line. A tab separates values in a file that ends in ``.tsv``, else a comma, unless the first line has none and
-        has tabs or semicolons.
+        The file. It is read as Parquet if it begins like Parquet, otherwise as text in UTF-8 with column names in its
+        first line. The separator is a tab if the name ends in ``.tsv`` and otherwise a comma; if the first line has
+        none, a comma, tab or semicolon that it has.
     id : str, optional
         Column with the ids, which are kept as text: 007 stays 007. By default the column called ``id``, if there is
-        one, and else rows are numbered from 0.
+        one; otherwise rows are numbered from 0.
     columns : sequence of str, optional
         Columns to use as features, in this order. By default all columns of numbers other than the ids; in Parquet also
         those of truth values.
     texts : bool, default=True
         Whether to keep the other columns as text.
     text_columns : sequence of str
-        Columns that are to be read as text, whatever they hold, and whether or not `texts` are kept.
+        Columns to read as text whatever they hold, even if `texts` is False.
     progress : bool, default=False
-        Whether to show a progress bar, if the package tqdm is there and it takes longer than a second.
+        Whether to show a progress bar, if the package tqdm is installed and reading takes longer than a second.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Rows that are put aside until all of them are there: in memory, or in a file where they are many.
+"""Rows that are collected until all are there: in memory, or in a scratch file if they are many.
 
-The file has no name, so that it is gone with the process, however that ends. It lies where ``TMPDIR`` says.
+The file has no name, so that it disappears with the process, however that ends. ``TMPDIR`` names its folder.
 """
 
 import mmap
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 IN_MEMORY = 2**28
-"""Bytes that are held in memory; what is larger goes to a file."""
+"""Bytes that are held in memory; more go to a file."""
 
 
 def piled(blocks: Iterable[Floats]) -> Floats:
@@ -32,7 +32,7 @@ def piled(blocks: Iterable[Floats]) -> Floats:
     Returns
     -------
     ndarray of shape (n_rows, n_columns)
-        A read-only `numpy.memmap` of a file without a name, if there are more numbers than memory should hold.
+        A read-only `numpy.memmap` of a file without a name, if there are too many numbers for the memory.
 
     Examples
     --------
@@ -60,12 +60,12 @@ def piled(blocks: Iterable[Floats]) -> Floats:
         if file is None:
             return waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
         with _room(n_bytes):
-            file.flush()  # and not written through the map: a full disk would end the process then
+            file.flush()  # writing through the map instead would kill the process on a full disk
         return np.memmap(file, dtype=np.float64, mode="r", shape=(n_rows, n_columns))  # which holds the file
 
 
 class Texts:
-    """A column of texts that grows; in a file, from a certain size on."""
+    """A column of texts that grows; beyond a certain size it is in a file."""
 
     def __init__(self) -> None:
         self._waiting: list[pa.ChunkedArray] = []
@@ -90,7 +90,7 @@ class Texts:
             self._waiting.clear()
 
     def column(self) -> "pa.ChunkedArray":
-        """All of them. Nothing can be added then."""
+        """All texts. Nothing can be added afterwards."""
         import pyarrow as pa
 
         if self._file is None:
@@ -103,18 +103,18 @@ class Texts:
 
 
 def _close(file: IO[bytes]) -> None:
-    """Close a file; what could not be written to it has been told."""
+    """Close a file; errors of writing were reported before."""
     with suppress(OSError):
         file.close()
 
 
 @contextmanager
 def _room(n_bytes: int) -> Iterator[None]:
-    """Say where room is missing."""
+    """Say which disk is full."""
     try:
         yield
     except OSError as error:
         raise ValueError(
-            f"{tempfile.gettempdir()}: {error.strerror or error}: a large table needs room for a scratch file there, "
-            f"so far {n_bytes / 1e6:,.0f} MB: make room, or set TMPDIR to another folder"
+            f"{tempfile.gettempdir()}: {error.strerror or error}: a large table needs space for a scratch file there, "
+            f"so far {n_bytes / 1e6:,.0f} MB: free some, or set TMPDIR to another folder"
         ) from None

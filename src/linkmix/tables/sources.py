@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOSTLY = 0.5
-"""A column in which a larger share of the values are numbers is a column of numbers, and the others are mistakes."""
+"""A column with a larger share of numbers than this is numeric, and its other values are mistakes."""
 _LIKE_A_NUMBER = r"^\s*[-+]?(\d|\.\d|(?i:inf))"
 _PANDAS_INDEX = "__index_level_"
 
@@ -26,7 +26,7 @@ Columns = dict[str, "pa.ChunkedArray"]
 
 
 class ReadAgain(Exception):
-    """A column is not what the beginning of the file made it look like: begin once more."""
+    """A column is not what the beginning of the file suggested: read the file again."""
 
 
 def open_source(path: str | os.PathLike[str]) -> "Text | Parquet":
@@ -61,7 +61,7 @@ class Text:
         self._odd: set[str] = set()  # columns of numbers that Arrow does not know, such as +5
 
     def choose(self, wanted: Sequence[str], as_text: Sequence[str], as_numbers: Sequence[str]) -> None:
-        """Take the wanted columns for what the first of their values look like, and some for text."""
+        """Choose columns: the wanted ones by what their first values look like, the others as text or numbers."""
         import pyarrow as pa
 
         self._kinds = {name: pa.string() for name in as_text} | {name: pa.float64() for name in as_numbers}
@@ -82,7 +82,7 @@ class Text:
         Raises
         ------
         ReadAgain
-            A column must be read in another way, which a new reading does.
+            If a column must be read in another way, which the next call does.
         """
         import pyarrow as pa
 
@@ -91,7 +91,7 @@ class Text:
         try:
             for table in self._tables(chosen, self._kinds):
                 n_rows, columns = table.num_rows, {name: table.column(name) for name in chosen}
-                del table  # who reads can forget a column, and then it is gone
+                del table  # so that the memory of a column is freed once the reader is done with it
                 for name, doubt in doubts.items():
                     doubt.look(columns[name])
                 yield n_rows, columns
@@ -106,7 +106,7 @@ class Text:
     def as_numbers(self, name: str, column: "pa.ChunkedArray") -> Floats:
         """Values of a column, NaN where there is none."""
         if name in self._odd:
-            return np.array([_as_number(value) for value in column.to_pylist()], dtype=np.float64)
+            return np.array([text.as_number(value) for value in column.to_pylist()], dtype=np.float64)
         return np.asarray(column.to_numpy(), dtype=np.float64)
 
     def as_texts(self, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
@@ -124,14 +124,14 @@ class Text:
         return text.line_of(self.path, self.separator, row)
 
     def refuse_text(self, name: str) -> NoReturn:
-        """Name the first value of a column that is no number."""
-        row, value = next((row, value) for row, value in self._values(name) if _as_number(value) is None)
+        """Name the first value of a column that is not a number."""
+        row, value = next((row, value) for row, value in self._values(name) if text.as_number(value) is None)
         self._refuse_value(name, value, row)
 
     def _refuse_value(self, name: str, value: str, row: int) -> NoReturn:
         remedy = "correct it, leave it empty, or choose other columns"
-        if _as_number(value.replace(",", ".")) is not None:
-            remedy = "write it with a point and without separators of thousands"
+        if text.as_number(value.replace(",", ".")) is not None:
+            remedy = "write it with a decimal point and without thousands separators"
         raise BadFile(self.path, f"{_short(value)} is not a number: {remedy}", self.line(row), name)
 
     def _guess(self, names: list[str]) -> "dict[str, pa.DataType]":
@@ -203,7 +203,7 @@ class Text:
         }
 
     def _no_number(self, message: str, names: list[str]) -> str:
-        """The column that made Arrow give up; an error, if it gave up for another reason."""
+        """The column that made Arrow fail; an error if it failed for another reason."""
         import pyarrow as pa
 
         self._refuse_shape()
@@ -217,7 +217,7 @@ class Text:
         raise BadFile(self.path, f"{message}: correct the file")
 
     def _refuse_shape(self) -> None:
-        """Refuse a file that is not UTF-8, has a quote that never ends, or rows of different lengths."""
+        """Refuse a file that is not UTF-8, has an unclosed quote, or rows of different lengths."""
         n_columns = len(self.names)
         for line, record in text.records(self.path, self.separator):
             if len(record) != n_columns:
@@ -225,7 +225,7 @@ class Text:
                 raise BadFile(
                     self.path,
                     f"{len(record)} {what} on a line of a file with {n_columns} columns: "
-                    "add what is missing, remove what is too much, or put quotes around a value with a separator in it",
+                    "add what is missing, remove what is too much, or put a value with a separator in quotes",
                     line,
                 )
 
@@ -235,7 +235,7 @@ class Text:
         for row, value in self._values(name):
             if value.strip() not in MISSING:
                 n_filled += 1
-                if _as_number(value) is None:
+                if text.as_number(value) is None:
                     n_wrong, first = n_wrong + 1, first or (row, value)
         if first is not None and n_filled - n_wrong > MOSTLY * n_filled:
             self._refuse_value(name, first[1], first[0])
@@ -260,7 +260,7 @@ class _Doubt:
 
     @property
     def holds_numbers(self) -> bool:
-        """Whether a look at each value is worth it; for most columns of text it is not."""
+        """Whether it is worth checking each value; for most text columns it is not."""
         return self.n_alike > MOSTLY * self.n_filled
 
 
@@ -286,17 +286,17 @@ class Parquet:
         try:  # without pre_buffer=False all of the file would stay in memory
             self._file = parquet.ParquetFile(path, memory_map=True, pre_buffer=False)
         except (pa.ArrowInvalid, OSError) as error:
-            raise BadFile(path, f"is no whole Parquet file ({_reason(error)}): write it again") from None
+            raise BadFile(path, f"is not a complete Parquet file ({_reason(error)}): write it again") from None
         schema = self._file.schema_arrow
         self.names = [name for name in schema.names if not name.startswith(_PANDAS_INDEX)]
         text.check_names(path, self.names)
         self.size, self.done = int(self._file.metadata.num_rows), 0
         self._types = {name: schema.field(name).type for name in self.names}
         self._chosen: list[str] = []
-        self._odd: set[str] = set()  # columns that Arrow can not write as text
+        self._odd: set[str] = set()  # columns that Arrow cannot write as text
 
     def choose(self, wanted: Sequence[str], as_text: Sequence[str], as_numbers: Sequence[str]) -> None:
-        """Choose columns; what they hold is known."""
+        """Choose columns; the file says what they hold."""
         self._chosen = [name for name in self.names if name in {*wanted, *as_text}]
 
     def is_number(self, name: str) -> bool:
@@ -332,7 +332,7 @@ class Parquet:
             return column.cast(pa.string()).fill_null("")
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             self._odd.add(name)
-            raise ReadAgain from None  # all of its values in one way
+            raise ReadAgain from None  # so that all values are written the same way
 
     def n_filled(self, column: "pa.ChunkedArray") -> int:
         """Number of values."""
@@ -368,16 +368,6 @@ class Parquet:
 
 def _reason(error: Exception) -> str:
     return str(error).splitlines()[0].rstrip(".")
-
-
-def _as_number(value: str) -> float | None:
-    """The number that a text stands for, NaN for a missing one, None if it is no number."""
-    if value.strip() in MISSING:
-        return float("nan")
-    try:
-        return None if "_" in value else float(value)
-    except ValueError:
-        return None
 
 
 def _short(value: str, at_most: int = 40) -> str:

@@ -11,7 +11,7 @@ from linkmix.basics.errors import BadFile
 SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 """Separators by the ending of the file; a comma for all others."""
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
-"""What stands for a value that is not known."""
+"""What stands for a missing value."""
 SPECIAL = r'^$|[",\t\r\n]'
 """What needs quotes in a CSV or TSV file, besides spaces at an end."""
 _FOREIGN = {
@@ -26,7 +26,7 @@ csv.field_size_limit(2**27)  # a record of many columns is not one long field; a
 
 
 def check_text(path: Path) -> None:
-    """Refuse an empty file and one that is no text in UTF-8, as far as its beginning tells."""
+    """Refuse an empty file and one whose beginning is not text in UTF-8."""
     with path.open("rb") as file:
         beginning = file.read(_SAMPLE)
     if not beginning.removeprefix(b"\xef\xbb\xbf").strip():
@@ -36,11 +36,11 @@ def check_text(path: Path) -> None:
             raise BadFile(path, problem)
     if (place := beginning.find(b"\0")) >= 0:
         line = beginning.count(b"\n", 0, place) + 1
-        raise BadFile(path, "holds a zero byte, so it is no text file: save it as CSV in UTF-8", line)
+        raise BadFile(path, "holds a zero byte, so it is not a text file: save it as CSV in UTF-8", line)
 
 
 def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Records of a file with the number of the line that each begins on; lines without anything are passed over."""
+    """Records of a file with the number of the line that each begins on; empty lines are skipped."""
     line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -83,7 +83,7 @@ def find_separator(path: Path) -> str:
 
 
 def read_header(path: Path, separator: str) -> list[str]:
-    """Column names of the first record, each there and different from the others."""
+    """Column names of the first record: none empty, all different."""
     line, names = next(records(path, separator))
     check_names(path, names, line)
     return names
@@ -107,8 +107,18 @@ def line_of(path: Path, separator: str, row: int) -> int | None:
     return None
 
 
+def as_number(value: str) -> float | None:
+    """The number that a text stands for, NaN for a missing one, None if it is not a number."""
+    if value.strip() in MISSING:
+        return float("nan")
+    try:
+        return None if "_" in value else float(value)
+    except ValueError:
+        return None
+
+
 def quoted(value: str) -> str:
-    """A value as a field of a CSV or TSV file, in quotes where it could be mistaken."""
+    """A value as a field of a CSV or TSV file, in quotes if it needs them."""
     if value != value.strip() or re.search(SPECIAL, value):
         return '"' + value.replace('"', '""') + '"'
     return value
@@ -122,7 +132,7 @@ def listed(names: Iterable[str], at_most: int = 8) -> str:
 
 
 def as_file(path: str | os.PathLike[str]) -> Path:
-    """A path that is a file; else the error that opening it would give, or one that says it is a folder."""
+    """The path of a file that can be opened; an error otherwise, also for a folder."""
     file = Path(path)
     if file.is_dir():
         raise BadFile(file, "is a folder: give a file")

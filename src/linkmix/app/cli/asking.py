@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linkmix.app.cli.failures import BadInput, bad_input, extras_needed
-from linkmix.app.cli.options import FILE, id_option, points_argument, say, seed_option, wrong_option
+from linkmix.app.cli.options import FILE, id_option, points_argument, seed_option, wrong_option
+from linkmix.app.cli.terminal import say
 
 if TYPE_CHECKING:
     from linkmix.queries import Questioner
@@ -57,7 +58,8 @@ def ask(
       linkmix ask linkmix-out/model.linkmix points.csv --links links.csv --wrong 0.1
     """  # noqa: D301
     with extras_needed(), bad_input():
-        from linkmix.app.cli.fitting import load, refuse_gaps, scaled
+        from linkmix.app.cli.points import refuse_gaps
+        from linkmix.app.cli.saved_models import load, scaled
         from linkmix.links import Links
         from linkmix.queries import STRATEGIES, Questioner
         from linkmix.tables import column_names, read_links, read_points

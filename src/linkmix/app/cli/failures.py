@@ -1,4 +1,4 @@
-"""What can go wrong on the command line, as one message each."""
+"""Errors of the command line: one message each, and an exit code."""
 
 import errno
 import signal
@@ -17,14 +17,14 @@ _APP = ("jinja2", "matplotlib", "PIL", "pandas", "plotly", "pyarrow", "starlette
 
 
 class BadInput(click.ClickException):
-    """Something that the user gave can not be used. Exits with 2, as click does for a wrong option."""
+    """Something that the user gave cannot be used. Exits with 2, as click does for a wrong option."""
 
     exit_code = 2
 
 
 @contextmanager
 def bad_input() -> Iterator[None]:
-    """Turn errors about what the user gave into one message and exit code 2."""
+    """Turn errors about the input into one message and exit code 2."""
     try:
         with _interrupts():
             yield
@@ -33,7 +33,7 @@ def bad_input() -> Iterator[None]:
         remedy = {
             errno.ENOSPC: ": the disk is full: make room, or write elsewhere with --out",
             errno.EFBIG: ": the file is larger than this system allows: write elsewhere with --out",
-            errno.EACCES: ": you may not use it: choose another place, or ask for the right to",
+            errno.EACCES: ": choose another place, or change its permissions",
             errno.ENOENT: ": check the name",
             errno.EADDRINUSE: ": choose another --port, or 0 for any that is free",
         }.get(error.errno or 0, "")
@@ -47,10 +47,10 @@ def bad_input() -> Iterator[None]:
 
 @contextmanager
 def _interrupts() -> Iterator[None]:
-    """End in good order on Ctrl-C, and on a request to end as by kill.
+    """Clean up on Ctrl-C, and when another process asks this one to end, as kill does.
 
-    An interrupt can come while code runs that has no way to pass it on, such as a callback from C: it is lost then. So
-    it comes again, until it gets here.
+    An interrupt is lost if it comes while code runs that cannot raise it, such as a callback from C. So a timer repeats
+    it until it gets here.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -75,7 +75,7 @@ def _interrupts() -> Iterator[None]:
 
 @contextmanager
 def named_by_ids(links_path: object, points: "Points") -> Iterator[None]:
-    """Say which ids links that can not be used are between, where the library counts rows."""
+    """Name links that cannot be used by the ids of their points, where the library names rows."""
     from linkmix.basics.errors import BadFile, InfeasibleLinks, LinkConflict
 
     try:
@@ -90,13 +90,13 @@ def named_by_ids(links_path: object, points: "Points") -> Iterator[None]:
         more = f", and {len(error.links.cannot) - 5} more" if len(error.links.cannot) > 5 else ""
         raise BadFile(
             str(links_path),
-            f"so few classes can not meet these cannot-links together with the must-links: {', '.join(pairs)}{more}: "
+            f"so few classes cannot meet these cannot-links together with the must-links: {', '.join(pairs)}{more}: "
             "raise --classes or remove a link; linkmix check-links says how many classes are needed",
         ) from None
 
 
 def conflict_by_ids(chain: tuple[int, ...], ids: object) -> str:
-    """A contradiction between links, in ids."""
+    """A contradiction between links, with the ids of the points."""
     names = [repr(str(ids[row])) for row in chain]  # type: ignore[index]
     through = f" through {', '.join(names[1:-1])}" if len(names) > 2 else ""
     return f"{names[0]} and {names[-1]} must link{through} and cannot link: remove one of these {len(names)} links"
@@ -104,16 +104,11 @@ def conflict_by_ids(chain: tuple[int, ...], ids: object) -> str:
 
 @contextmanager
 def extras_needed() -> Iterator[None]:
-    """Say how to install what is missing."""
+    """Name a missing package and the command that installs it; any other import error stays as it is."""
     try:
         yield
     except ModuleNotFoundError as error:
-        missing_extra(error)
-
-
-def missing_extra(error: ModuleNotFoundError) -> NoReturn:
-    """Name the missing package and the command that installs it; an error of our own stays an error."""
-    package = (error.name or "").partition(".")[0]
-    if package in _APP:
+        package = (error.name or "").partition(".")[0]
+        if package not in _APP:
+            raise
         raise click.ClickException(f"this command needs {package}: pip install 'linkmix[app]'") from None
-    raise error

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from linkmix.app.cli.failures import bad_input, extras_needed
-from linkmix.app.cli.options import FILE, columns_option, id_option, points_argument, say, seed_option, wrong_option
+from linkmix.app.cli.options import FILE, columns_option, id_option, points_argument, seed_option, wrong_option
+from linkmix.app.cli.terminal import say
 
 DEFAULT_PORT = 8765
 

@@ -1,7 +1,6 @@
 """Options that several commands share."""
 
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +9,12 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from linkmix.links import Links
-    from linkmix.tables import Points
-
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]
-    """Names with commas between them; quotes around a name that holds a comma."""
+    """Names separated by commas; quotes around a name that holds a comma."""
 
     name = "A,B,..."
 
@@ -30,12 +26,12 @@ class Names(click.ParamType):  # type: ignore[type-arg]
             return value
         names = [name.strip() for name in next(csv.reader([str(value)]), [])]
         if not all(names):
-            self.fail(f"{value!r} holds an empty name: write names with commas between them", param, ctx)
+            self.fail(f"{value!r} holds an empty name: separate names by single commas", param, ctx)
         return names
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]
-    """Whole numbers with commas between them."""
+    """Whole numbers separated by commas."""
 
     name = "N,N,..."
 
@@ -48,7 +44,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         except ValueError:
             numbers = [-1]
         if min(numbers) < 0:
-            self.fail(f"{value!r} is not whole numbers with commas between them, such as 0,10,50", param, ctx)
+            self.fail(f"{value!r} is not a list of whole numbers separated by commas, such as 0,10,50", param, ctx)
         return numbers
 
 
@@ -98,12 +94,12 @@ class ColumnName(click.ParamType):  # type: ignore[type-arg]
     name = "column"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-        """Columns of the file that is on the line already, for the shell."""
+        """Columns of the file that was typed already, for the shell."""
         from click.shell_completion import CompletionItem
 
         from linkmix.tables import column_names
 
-        for word in [ctx.params.get("points", ""), *ctx.args]:  # a line that is not complete may be read in part only
+        for word in [ctx.params.get("points", ""), *ctx.args]:  # click may have parsed only part of an incomplete line
             try:
                 return [CompletionItem(name) for name in column_names(word) if name.startswith(incomplete)]
             except (ValueError, OSError, TypeError):
@@ -116,62 +112,33 @@ id_option = click.option(
     "--id",
     "id_column",
     type=ColumnName(),
-    help="Column with the ids. By default the column called id; without one, rows are numbered from 0.",
+    help="Column with the ids. Default: the column named id, or row numbers from 0 if there is none.",
 )
 columns_option = click.option(
-    "--columns", type=Names(), help="Columns to cluster by, with commas between them. By default all that hold numbers."
+    "--columns", type=Names(), help="Columns to cluster by, separated by commas. Default: all numeric columns."
 )
 wrong_option = click.option(
     "--wrong",
     type=click.FloatRange(0, 0.5, max_open=True),
     default=0.0,
     show_default=True,
-    help="Share of answers that may be wrong; doubtful pairs are then asked about again.",
+    help="Expected share of wrong answers; if above 0, doubtful pairs are asked about again.",
 )
 seed_option = click.option(
-    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of all random choices."
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Random seed."
+)
+jobs_option = click.option(
+    "--jobs", "n_jobs", type=click.IntRange(1), help="Number of processes. Default: one per processor."
 )
 
 
-def read(
-    points: Path, id_column: str | None, columns: list[str] | None, links: Path | None, **options: Any
-) -> "tuple[Points, Links]":
-    """Read points and links."""
-    from linkmix.links import Links
-    from linkmix.tables import read_links, read_points
-
-    say(f"Reading {points} ...")
-    table = read_points(points, id=id_column, columns=columns, texts=False, progress=watched(), **options)
-    return table, Links() if links is None else read_links(links, table.ids)
-
-
-def say(message: str) -> None:
-    """Tell a person at a terminal what is going on; a script does not want to know."""
-    if watched():
-        click.echo(message, err=True)
-
-
-def watched() -> bool:
-    """Whether a person sees the progress."""
-    return sys.stderr.isatty()
-
-
-def progress(what: str, unit: str) -> Callable[[Iterable[Any]], Iterable[Any]]:
-    """A progress bar for a person at a terminal."""
-
-    def shown(items: Iterable[Any]) -> Iterable[Any]:
-        if not watched():
-            return items
-        from tqdm import tqdm
-
-        return tqdm(list(items), desc=what, unit=unit)  # type: ignore[no-any-return]
-
-    return shown
-
-
-def print_table(names: list[str], rows: list[list[str]]) -> None:
-    """Print a table; the first column goes to the left, numbers to the right."""
-    widths = [max(len(row[i]) for row in [names, *rows]) for i in range(len(names))]
-    for row in [names, *rows]:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        click.echo("  ".join(cells).rstrip())
+def out_option(folder: str, what: str) -> Callable[[Any], Any]:
+    """The option for the folder that a command writes to."""
+    return click.option(
+        "--out",
+        "folder",
+        type=FOLDER,
+        default=Path(folder),
+        show_default=True,
+        help=f"Folder for {what}; created if it does not exist.",
+    )

@@ -19,7 +19,7 @@ from linkmix.links import Links
 from linkmix.queries import Questioner
 from linkmix.queries.doubts import confidence
 from linkmix.queries.questioner import SETTLED
-from linkmix.tables import Points, read_statements, to_links, write_links
+from linkmix.tables import Points, read_link_lines, to_links, write_links
 
 MOST_TOGETHER = 2000
 """Points that can be said to be all together at once."""
@@ -480,7 +480,7 @@ class Session:
         digest = _digest(self.links_path)
         if digest in self._state.written:
             return
-        found = read_statements(self.links_path)
+        found = read_link_lines(self.links_path)
         to_links(self.links_path, found, self.points.ids)  # names the line, if an id is not known
         statements = [
             [

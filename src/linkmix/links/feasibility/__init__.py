@@ -1,1 +1,1 @@
-"""Whether links can be met by any labelling with so many classes, and which of them clash."""
+"""Whether any labelling with a given number of classes meets all links, and if not, which links clash."""

@@ -1,4 +1,4 @@
-"""Labels that meet all cannot-links: colourings of a graph, where each node may have a set of colours of its own."""
+"""Labels that meet all cannot-links: graph colouring in which each node has its own set of possible colours."""
 
 import numpy as np
 
@@ -25,21 +25,21 @@ def find_labels(
 ) -> Ints | None:
     """Labels that meet all hard links.
 
-    Nodes with more labels than neighbours are set aside, for they always find one. The others are labelled by
-    backtracking, always at the node with the fewest labels left (DSATUR); where that takes too long, by
-    parallel tempering.
+    Nodes with more labels than neighbours are set aside, because they always find one. The others are labelled by
+    backtracking, always at the node with the fewest labels left (DSATUR); if that takes too long, by parallel
+    tempering.
 
     Parameters
     ----------
     allowed : ndarray of bool, shape (n, n_classes)
         Which labels a node may have.
     apart, together : ndarray of shape (n_pairs, 2)
-        Nodes that can not have the same label, and nodes that must have it.
+        Nodes that cannot have the same label, and nodes that must have it.
     score : ndarray of shape (n, n_classes), optional
         Labels with a high score are tried first. Finite where the label is allowed.
     backtracking_steps, tempering_sweeps : int
-        Limits of the two ways to search: labels tried beyond one for each node, and draws of all labels. Only the
-        first way can tell that there are no labels.
+        Limits of the two searches: labels tried beyond one for each node, and draws of all labels. Only backtracking
+        can prove that there are no labels.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def find_labels(
     Raises
     ------
     UndecidedError
-        If the search ran into its limits.
+        If the search reached its limits.
     """
     if together is not None and len(together):
         group = component_ids(together, len(allowed))
@@ -124,12 +124,12 @@ def _set_aside(allowed: Array, neighbours: list[Ints]) -> list[int]:
 def _backtrack(allowed: Array, neighbours: list[Ints], score: Floats, limit: int) -> Ints | None:
     n, n_classes = allowed.shape
     left = allowed.copy()
-    # Few labels first, then many neighbours. Nodes that have a label are out of sight.
-    out_of_sight = (n_classes + 1) * (n + 1)
+    # Few labels first, then many neighbours. Nodes that have a label are ranked last.
+    last_rank = (n_classes + 1) * (n + 1)
     rank = allowed.sum(axis=1) * (n + 1) - np.array([len(around) for around in neighbours])
     labels = np.full(n, -1, dtype=np.int64)
     by_score = np.argsort(-score, axis=1, kind="stable")
-    # Labels that are allowed at the same nodes are alike: of those that nobody has yet, one is enough to try.
+    # Labels that are allowed at the same nodes are interchangeable: of those not used yet, one is enough to try.
     _, alike = np.unique(allowed, axis=1, return_inverse=True)
     alike = alike.ravel()
     used = np.zeros(n_classes, dtype=np.int64)
@@ -155,7 +155,7 @@ def _backtrack(allowed: Array, neighbours: list[Ints], score: Floats, limit: int
             label = labels[node]
             left[touched, label] = True
             rank[touched] += n + 1
-            rank[node] -= out_of_sight
+            rank[node] -= last_rank
             used[label] -= 1
             labels[node] = -1
         if not values:
@@ -167,7 +167,7 @@ def _backtrack(allowed: Array, neighbours: list[Ints], score: Floats, limit: int
         touched = around[left[around, label] & (labels[around] < 0)]
         left[touched, label] = False
         rank[touched] -= n + 1
-        rank[node] += out_of_sight
+        rank[node] += last_rank
         used[label] += 1
         labels[node] = label
         path.append((node, values, touched))

@@ -1,4 +1,4 @@
-"""Which hard links can not be met together: odd cycles, cliques, and what is left when others are dropped."""
+"""Which hard links cannot be met together: odd cycles, cliques, and what is left when others are dropped."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class InfeasibleNetwork(InfeasibleLinks):
     Attributes
     ----------
     links : list of (int, int)
-        The nodes of edges that can not be met together.
+        The nodes of edges that cannot be met together.
     edges : list of int
         The positions of these edges in the network.
     """
@@ -67,9 +67,9 @@ def infeasible(
 
 
 def _describe(n_classes: int, links: Sequence[tuple[int, int]], constrained: bool) -> str:
-    """Say which links can not be met and how to mend it."""
+    """Say which links cannot be met and how to fix it."""
     if len(links) == 1 and links[0][0] == links[0][1]:
-        return f"node {links[0][0]} can not have a label other than its own: drop this link"
+        return f"node {links[0][0]} cannot have a label other than its own: drop this link"
     classes = f"{n_classes} classes" if n_classes > 1 else "one class"
     shown = ", ".join(f"{a}-{b}" for a, b in links[:_LINKS_SHOWN])
     if len(links) > _LINKS_SHOWN:
@@ -81,21 +81,21 @@ def _describe(n_classes: int, links: Sequence[tuple[int, int]], constrained: boo
 
 
 def find_conflict(allowed: Array, pairs: Ints, is_together: Array) -> list[int]:
-    """Find a small set of hard links that can not be met together.
+    """Find a small set of hard links that cannot be met together.
 
     Parameters
     ----------
     allowed : ndarray of bool, shape (n, n_classes)
         Which labels a node may have.
     pairs : ndarray of shape (n_pairs, 2)
-        The hard links, which can not be met all together.
+        The hard links, which cannot all be met.
     is_together : ndarray of bool, shape (n_pairs,)
         Which of them ask for the same label.
 
     Returns
     -------
     list of int
-        Numbers of the links. Without one of them, the others could be met, unless that took too long to find out.
+        Numbers of the links. Without any one of them the others can be met, unless that took too long to find out.
     """
     n, n_classes = allowed.shape
     if not is_together.any() and allowed.all():
@@ -139,7 +139,7 @@ def odd_cycle(n_nodes: int, pairs: Ints) -> list[int]:
 
 
 def _clique(n_nodes: int, pairs: Ints, size: int) -> list[int]:
-    """Numbers of the links of a clique; none if there is none, or none is found soon."""
+    """Numbers of the links of a clique; none if there is none, or none is found in time."""
     number = {tuple(sorted(pair)): position for position, pair in enumerate(pairs.tolist())}
     neighbours = [set(around.tolist()) for around in neighbour_lists(n_nodes, pairs)]
     steps = _CLIQUE_STEPS
@@ -162,7 +162,7 @@ def _clique(n_nodes: int, pairs: Ints, size: int) -> list[int]:
 
 
 def _reduce(allowed: Array, pairs: Ints, is_together: Array) -> list[int]:
-    """Drop links, many at once and then one by one, while the others can not be met."""
+    """Drop links, many at once and then one by one, as long as the rest cannot be met."""
     kept = np.arange(len(pairs))
     size = len(kept)
     trials = 0

@@ -1,9 +1,10 @@
-"""Colourings by parallel tempering: for graphs with so many links that backtracking loses its way.
+"""Graph colouring by parallel tempering, for graphs with too many links for backtracking.
 
-Copies of the graph draw their labels anew again and again, each with its own price of a broken link, and neighbours in
-price trade places. Cheap copies roam, dear ones settle. Nodes that are not joined draw at the same time, in all copies,
-so that a sweep takes a few calls. Links drawn from true labels are hardest where they just begin to leave no other
-labelling; there this finds one within seconds for 500 nodes, where backtracking and integer programs do not.
+Copies of the graph draw new labels again and again, each copy with its own price of a broken link (an inverse
+temperature), and copies of neighbouring prices swap places. Copies with a low price explore, those with a high price
+settle. Nodes that are not joined draw at the same time, in all copies, so that a sweep takes a few calls. Links drawn
+from true labels are hardest where they just begin to leave no other labelling; there this finds one within seconds for
+500 nodes, where backtracking and integer programs do not.
 """
 
 import numpy as np
@@ -24,7 +25,7 @@ def temper(allowed: Array, neighbours: list[Ints], score: Floats, n_sweeps: int)
     allowed : ndarray of bool, shape (n, n_classes)
         Which labels a node may have.
     neighbours : list of ndarray
-        The nodes that can not have the label of each node.
+        The nodes that cannot have the label of each node.
     score : ndarray of shape (n, n_classes)
         Labels with a high score are preferred, but less than met links.
     n_sweeps : int
@@ -55,7 +56,7 @@ def temper(allowed: Array, neighbours: list[Ints], score: Floats, n_sweeps: int)
             weights = np.exp(potential).cumsum(axis=2)
             total = weights[:, :, -1:]
             draw = random.random(total.shape, dtype=np.float32) * total
-            # Rounding may draw the whole weight, which belongs to the last possible label.
+            # Rounding may draw the whole weight, which stands for the last possible label.
             new = (weights <= np.minimum(draw, np.nextafter(total, np.float32(0)))).sum(axis=2)
             labels[group] = new
             chosen[group] = new[:, :, None] == classes
@@ -71,7 +72,7 @@ def temper(allowed: Array, neighbours: list[Ints], score: Floats, n_sweeps: int)
 
 
 def _independent_groups(neighbours: list[Ints]) -> list[Ints]:
-    """Part the nodes into groups without links inside, large degrees first."""
+    """Divide the nodes into groups without links inside, largest degrees first."""
     group = np.full(len(neighbours), -1)
     for node in sorted(range(len(neighbours)), key=lambda node: -len(neighbours[node])):
         taken = set(group[neighbours[node]].tolist())

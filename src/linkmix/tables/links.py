@@ -1,27 +1,26 @@
-"""Links in files: CSV, TSV, the text format of COP-KMeans, and lines of JSON."""
+"""Links in files: CSV, TSV, the text format of COP-KMeans, and JSON lines."""
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
 from linkmix.links import Links
-from linkmix.links.reading import read_kinds
+from linkmix.links.table import NEEDED, parse_confidence, parse_kind
 from linkmix.tables import text
 from linkmix.tables.ids import Ids, rows_of
 from linkmix.tables.text import as_file, listed, quoted
 
-NEEDED = ("a", "b", "kind")
-COLUMNS = (*NEEDED, "confidence", "annotator")
-
 
 @dataclass(frozen=True)
-class Statement:
-    """One link as it stands in a file.
+class LinkLine:
+    """A link as it stands on a line of a file.
 
     Attributes
     ----------
@@ -50,8 +49,8 @@ def read_links(path: str | os.PathLike[str], ids: Ids) -> Links:
     Parameters
     ----------
     path : path
-        A CSV or TSV file with the columns ``a``, ``b``, ``kind`` and optionally ``confidence`` and ``annotator``, lines
-        of JSON with the same names, or the format of COP-KMeans: two row numbers from 0 and 1 or -1, without a header.
+        A CSV or TSV file with the columns ``a``, ``b``, ``kind`` and optionally ``confidence`` and ``annotator``, JSON
+        lines with the same names, or the format of COP-KMeans: two row numbers from 0 and 1 or -1, without a header.
     ids : sequence of str
         Ids of the points, in their order.
 
@@ -74,10 +73,10 @@ def read_links(path: str | os.PathLike[str], ids: Ids) -> Links:
     >>> links, links.cannot.tolist(), links.cannot_confidence
     (Links(1 must, 1 cannot), [[0, 2]], array([0.9]))
     """
-    return to_links(path, read_statements(path), ids)
+    return to_links(path, read_link_lines(path), ids)
 
 
-def read_statements(path: str | os.PathLike[str]) -> list[Statement]:
+def read_link_lines(path: str | os.PathLike[str]) -> list[LinkLine]:
     """Read links from a file as they stand there, whether or not their ids are known.
 
     Parameters
@@ -87,7 +86,7 @@ def read_statements(path: str | os.PathLike[str]) -> list[Statement]:
 
     Returns
     -------
-    list of Statement
+    list of LinkLine
     """
     file = as_file(path)
     text.check_text(file)
@@ -100,14 +99,14 @@ def read_statements(path: str | os.PathLike[str]) -> list[Statement]:
     return _read_delimited(file)
 
 
-def to_links(path: str | os.PathLike[str], statements: Sequence[Statement], ids: Ids) -> Links:
+def to_links(path: str | os.PathLike[str], lines: Sequence[LinkLine], ids: Ids) -> Links:
     """Links between the rows that have these ids.
 
     Parameters
     ----------
     path : path
-        The file that the statements come from, for errors.
-    statements : sequence of Statement
+        The file that the lines come from, for errors.
+    lines : sequence of LinkLine
         Links by ids.
     ids : sequence of str
         Ids of the points, in their order.
@@ -115,75 +114,47 @@ def to_links(path: str | os.PathLike[str], statements: Sequence[Statement], ids:
     Returns
     -------
     Links
+
+    Raises
+    ------
+    BadFile
+        For the first line with an id that no point has, or the same id twice.
     """
-    row_of = rows_of(ids, ends_of(statements))
-    table = []
-    for statement in statements:
-        a, b = (row_of_end(path, statement, end, row_of, ids) for end in ("a", "b"))
-        if a == b:
-            raise BadFile(path, f"{statement.a!r} is linked to itself: remove the line", statement.line)
-        table.append(
-            {
-                "a": a,
-                "b": b,
-                "kind": "must" if statement.is_must else "cannot",
-                "confidence": statement.confidence,
-                "annotator": statement.annotator,
-            }
-        )
-    return Links.from_table(table)
+    pairs = []
+    for _, found in find_rows(path, lines, ids):
+        if isinstance(found, BadFile):
+            raise found
+        pairs.append(found)
+    return between_rows(lines, pairs)
 
 
-def ends_of(statements: Sequence[Statement]) -> set[str]:
-    """All ids that links name.
+def find_rows(
+    path: str | os.PathLike[str], lines: Sequence[LinkLine], ids: Ids
+) -> Iterator[tuple[LinkLine, tuple[int, int] | BadFile]]:
+    """Each line of a file with the rows that it links, or with what is wrong with it: once for each wrong id."""
+    row_of = rows_of(ids, {end for line in lines for end in (line.a, line.b) if isinstance(end, str)})
+    for line in lines:
+        rows = []
+        for column, end in (("a", line.a), ("b", line.b)):
+            row = row_of.get(end) if isinstance(end, str) else end if end < len(ids) else None
+            if row is None:
+                yield line, BadFile(path, _unknown(end, ids), line.line, column)
+            else:
+                rows.append(row)
+        if len(rows) == 2 and rows[0] == rows[1]:
+            yield line, BadFile(path, f"{line.a!r} is linked to itself: remove the line", line.line)
+        elif len(rows) == 2:
+            yield line, (rows[0], rows[1])
 
-    Parameters
-    ----------
-    statements : sequence of Statement
-        Links by ids.
 
-    Returns
-    -------
-    set of str
-    """
-    return {end for statement in statements for end in (statement.a, statement.b) if isinstance(end, str)}
-
-
-def row_of_end(path: str | os.PathLike[str], statement: Statement, end: str, row_of: dict[str, int], ids: Ids) -> int:
-    """Row of one end of a link.
-
-    Parameters
-    ----------
-    path : path
-        The file, for errors.
-    statement : Statement
-        The link.
-    end : {"a", "b"}
-        Which end of it.
-    row_of : dict
-        Rows of those ends of links that are ids.
-    ids : sequence of str
-        Ids of the points, in their order.
-
-    Returns
-    -------
-    int
-    """
-    value: str | int = getattr(statement, end)
-    if isinstance(value, int):
-        if value >= len(ids):
-            raise BadFile(
-                path, f"row {value} is not there, the {len(ids)} rows count from 0: correct it", statement.line, end
-            )
-        return value
-    row = row_of.get(value)
-    if row is None:
-        alike = _alike(value, ids)
-        hint = f"is it {alike!r}?" if alike is not None else f"ids are such as {ids[0]!r}" if len(ids) else "none is"
-        raise BadFile(
-            path, f"{value!r} is not among the ids of the points ({hint}): correct or remove it", statement.line, end
-        )
-    return row
+def between_rows(lines: Sequence[LinkLine], pairs: Sequence[tuple[int, int]]) -> Links:
+    """Links from lines and the rows that they are about."""
+    return Links.from_checked(
+        np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        np.array([line.is_must for line in lines], dtype=bool),
+        [line.confidence for line in lines],
+        [line.annotator for line in lines],
+    )
 
 
 def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
@@ -192,9 +163,9 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
     Parameters
     ----------
     path : path
-        Where: ``.jsonl`` gets lines of JSON, ``.tsv`` tabs, all others commas.
+        The file: JSON lines if its name ends in ``.jsonl``, tabs for ``.tsv``, commas for all others.
     links : Links
-        The links, without other relations. Annotators are texts.
+        The links, without relations of other kinds. Annotators are texts.
     ids : sequence of str
         Ids of the points, in their order.
 
@@ -215,7 +186,7 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
     table = links.to_table(ids)
     for name in table.get("annotator", ()):
         if name is not None and (not isinstance(name, str) or not name):
-            raise ValueError(f"annotator {name!r} is no text with letters in it: files hold names, give str")
+            raise ValueError(f"annotator {name!r} is not a text with letters in it: name annotators by text")
     rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
     if target.suffix.lower() in (".jsonl", ".ndjson"):
         lines = [json.dumps({k: v for k, v in row.items() if v is not None}, ensure_ascii=False) for row in rows]
@@ -227,9 +198,8 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
         place.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="")
 
 
-def _read_delimited(path: Path) -> list[Statement]:
-    separator = text.find_separator(path)
-    rows = text.records(path, separator)
+def _read_delimited(path: Path) -> list[LinkLine]:
+    rows = text.records(path, text.find_separator(path))
     line, names = next(rows)
     names = [name.strip() for name in names]
     text.check_names(path, names, line)
@@ -241,86 +211,68 @@ def _read_delimited(path: Path) -> list[Statement]:
                 "have them confidence and annotator",
                 line,
             )
-    statements = []
+    lines = []
     for line, record in rows:
         if len(record) != len(names):
             raise BadFile(path, f"{len(record)} values for {len(names)} columns: correct the line", line)
-        fields = {name: value for name, value in zip(names, record, strict=True) if name in COLUMNS}
-        statements.append(_statement(path, line, fields))
-    return statements
+        lines.append(_link_line(path, line, dict(zip(names, record, strict=True))))
+    return lines
 
 
-def _read_cop(path: Path) -> list[Statement]:
-    statements = []
+def _read_cop(path: Path) -> list[LinkLine]:
+    lines = []
     for line, content in _lines(path):
         parts = content.split()
         if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts[:2]):
             raise BadFile(path, f"{content!r} is not two row numbers and 1 or -1: correct the line", line)
         if parts[2] not in ("1", "-1"):
             raise BadFile(path, f"{parts[2]!r} is neither 1 (must-link) nor -1 (cannot-link): use one of them", line)
-        statements.append(Statement(line, int(parts[0]), int(parts[1]), parts[2] == "1"))
-    return statements
+        lines.append(LinkLine(line, int(parts[0]), int(parts[1]), parse_kind(parts[2])))
+    return lines
 
 
-def _read_json(path: Path) -> list[Statement]:
-    statements = []
+def _read_json(path: Path) -> list[LinkLine]:
+    lines = []
     for line, content in _lines(path):
         try:
             fields = json.loads(content)
         except json.JSONDecodeError as error:
-            raise BadFile(path, f"is no JSON ({error.msg}, character {error.colno}): correct it", line) from None
+            raise BadFile(path, f"is not JSON ({error.msg}, character {error.colno}): correct it", line) from None
         if not isinstance(fields, dict):
-            raise BadFile(path, f"{content!r} is no object: write one such as {_EXAMPLE}", line)
+            raise BadFile(path, f"{content!r} is not an object: write one such as {_EXAMPLE}", line)
         for name in NEEDED:
             if name not in fields:
                 raise BadFile(path, f"has no {name!r}: write an object such as {_EXAMPLE}", line)
-        for name in ("a", "b"):
-            if not isinstance(fields[name], str):
-                raise BadFile(path, f"{fields[name]!r} is no text: put ids in quotes", line, name)
-        statements.append(_statement(path, line, {name: fields.get(name) for name in COLUMNS}))
-    return statements
+        for name in ("a", "b", "annotator"):
+            if not isinstance(fields.get(name), str) and (name in NEEDED or fields.get(name) is not None):
+                raise BadFile(path, f"{fields[name]!r} is not a text: put it in quotes", line, name)
+        lines.append(_link_line(path, line, fields))
+    return lines
 
 
 _EXAMPLE = '{"a": "7", "b": "9", "kind": "must"}'
 
 
-def _statement(path: Path, line: int, fields: dict[str, Any]) -> Statement:
+def _link_line(path: Path, line: int, fields: dict[str, Any]) -> LinkLine:
     for end in ("a", "b"):
         if fields[end] == "":
             raise BadFile(path, "the id is empty: write both ids of a link, or remove the line", line, end)
-    kind = fields["kind"]
+    column = "kind"
     try:
-        [is_must] = read_kinds([kind])
-    except ValueError:
-        raise BadFile(path, f"{kind!r} is no kind of link: use must or cannot", line, "kind") from None
-    return Statement(
-        line,
-        fields["a"],
-        fields["b"],
-        is_must,
-        _confidence(path, line, fields.get("confidence")),
-        _annotator(path, line, fields.get("annotator")),
-    )
+        is_must = parse_kind(fields[column])
+        column = "confidence"
+        confidence = parse_confidence(_as_number(fields.get(column)))
+    except ValueError as error:
+        raise BadFile(path, str(error), line, column) from None
+    return LinkLine(line, fields["a"], fields["b"], is_must, confidence, fields.get("annotator") or None)
 
 
-def _confidence(path: Path, line: int, given: Any) -> float | None:
-    if given is None or (isinstance(given, str) and given.strip() in text.MISSING):
-        return None
-    try:
-        value = float("x" if isinstance(given, bool) else given)
-    except (TypeError, ValueError):
-        value = float("nan")
-    if not 0 < value <= 1:
-        raise BadFile(
-            path, f"{given!r} is no number above 0 and at most 1: correct it, or leave it empty", line, "confidence"
-        )
-    return value
-
-
-def _annotator(path: Path, line: int, given: Any) -> str | None:
-    if given is not None and not isinstance(given, str):
-        raise BadFile(path, f"{given!r} is no text: put the name in quotes", line, "annotator")
-    return given or None
+def _as_number(given: Any) -> Any:
+    """The number that a text stands for, None if it stands for a missing one; anything else as it is."""
+    if not isinstance(given, str):
+        return given
+    number = text.as_number(given)
+    return None if given.strip() in text.MISSING else given if number is None else number
 
 
 def _is_cop(first: str) -> bool:
@@ -338,7 +290,11 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     return [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def _alike(value: str, ids: Ids) -> str | None:
-    """An id that differs in spaces, case or leading zeros only."""
-    plain = value.strip().casefold().lstrip("0")
-    return next((other for other in ids if other.strip().casefold().lstrip("0") == plain), None)
+def _unknown(end: str | int, ids: Ids) -> str:
+    """Say what is wrong with an id that no point has, and which one may be meant."""
+    if isinstance(end, int):
+        return f"there is no row {end}, only {len(ids)} rows, counted from 0: correct it"
+    plain = end.strip().casefold().lstrip("0")
+    alike = next((other for other in ids if other.strip().casefold().lstrip("0") == plain), None)
+    hint = f"is it {alike!r}?" if alike is not None else f"ids are such as {ids[0]!r}" if len(ids) else "there are none"
+    return f"{end!r} is not among the ids of the points ({hint}): correct or remove it"

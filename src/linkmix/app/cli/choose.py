@@ -1,0 +1,82 @@
+"""The command choose."""
+
+from pathlib import Path
+
+import click
+
+from linkmix.app.cli.failures import bad_input, extras_needed, named_by_ids
+from linkmix.app.cli.options import FILE, Classes, columns_option, id_option, points_argument, seed_option
+from linkmix.app.cli.terminal import print_table, progress, say, watched
+
+
+@click.command()
+@points_argument
+@click.option("--links", type=FILE, help="File with links, as for linkmix fit.")
+@click.option("--classes", type=Classes(), default="auto", show_default=True, help="Number of classes, if you know it.")
+@id_option
+@columns_option
+@seed_option
+def choose(
+    points: Path,
+    links: Path | None,
+    classes: int | str,
+    id_column: str | None,
+    columns: list[str] | None,
+    seed: int,
+) -> None:
+    """Choose the number of classes and the shape of the mixture.
+
+    The number of classes is the smallest from 2 to 10 that explains the links about as well as any. Shapes (clusters
+    per class and covariance type) are then ranked by how many links their labels break, and ties by BIC.
+
+    \b
+    Examples:
+      linkmix choose points.csv --links links.csv
+      linkmix choose points.csv --links links.csv --classes 3 --columns height,weight
+    """  # noqa: D301
+    with extras_needed(), bad_input():
+        from linkmix.app.cli.points import read, standardised
+        from linkmix.search import AutoLinkMixture
+        from linkmix.search.choice import compare_shapes
+
+        table, known = read(points, id_column, columns, links)
+        choice = None
+        with named_by_ids(links, table):
+            if classes == "auto":
+                say("Trying 2 to 10 classes ...")
+                model = AutoLinkMixture("auto", verbose=watched(), random_state=seed).fit(table.X, links=known)
+                choice, n_classes = model.choice_, model.n_classes_
+            else:
+                n_classes = int(classes)
+            X = standardised(table)[:, ~table.summary.constant]
+            shapes = compare_shapes(X, known, n_classes, random_state=seed, progress=progress("shapes", "fit"))
+        if not len(shapes):
+            raise ValueError(f"{points}: no shape can be fitted to {len(X)} rows: give more rows, or fewer classes")
+    if choice is not None:
+        rows = [
+            [
+                f"{row['n_classes']}",
+                f"{row['links_broken']:g}",
+                f"{row['log_probability_of_links']:.2f}",
+                f"{row['bic']:,.0f}",
+                "chosen" if row["n_classes"] == n_classes else "",
+            ]
+            for row in choice
+        ]
+        print_table(["classes", "links broken", "log-probability of links", "BIC", ""], rows)
+        click.echo()
+    best = shapes[0]
+    rows = [
+        [
+            f"{row['clusters_per_class']}",
+            str(row["covariance_type"]),
+            f"{row['links_broken']:g}",
+            f"{row['bic']:,.0f}",
+            "chosen" if number == 0 else "",
+        ]
+        for number, row in enumerate(shapes)
+    ]
+    print_table(["clusters per class", "covariance", "links broken", "BIC", ""], rows)
+    given = "" if links is None else f" --links {links}"
+    chosen = f"--clusters-per-class {best['clusters_per_class']} --covariance {best['covariance_type']}"
+    click.echo(f"\nlinkmix fit {points}{given} --classes {n_classes} --method linkmix {chosen} --scale")

@@ -1,0 +1,103 @@
+"""The command explain."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from linkmix.app.cli.failures import bad_input, extras_needed
+from linkmix.app.cli.options import FILE, id_option, points_argument
+
+if TYPE_CHECKING:
+    from linkmix.links import Links
+    from linkmix.tables import Points
+
+SHOWN = 20
+"""Columns that are shown."""
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@points_argument
+@click.argument("a")
+@click.argument("b")
+@click.option("--links", type=FILE, help="File with links, to see which of them force the two together or apart.")
+@id_option
+def explain(model: Path, points: Path, a: str, b: str, links: Path | None, id_column: str | None) -> None:
+    """Explain why two points are together, or apart.
+
+    MODEL is a file that linkmix fit wrote, A and B are the ids of two points. Prints how probable it is that both are
+    in the same class, which columns speak for and against it, and which links force it.
+
+    \b
+    Examples:
+      linkmix explain linkmix-out/model.linkmix points.csv anna bob
+      linkmix explain linkmix-out/model.linkmix points.csv 007 1e5 --links links.csv
+    """  # noqa: D301
+    with extras_needed(), bad_input():
+        from linkmix.app.cli.points import refuse_gaps
+        from linkmix.app.cli.saved_models import load, read_for, scaled
+        from linkmix.links.forcing import forcing_links
+        from linkmix.search.explanation import explain as explain_pair
+        from linkmix.tables import Points, read_links
+
+        saved, notes = load(model)
+        table = read_for(notes, points, id_column)
+        rows = [find(points, table, value) for value in (a, b)]
+        if rows[0] == rows[1]:
+            raise ValueError(f"{a!r} and {b!r} are one point: give two different ones")
+        two = Points(table.ids[rows], table.columns, table.X[rows])
+        refuse_gaps(points, two, saved, "this model")
+        pair = explain_pair(saved, scaled(two.X, notes))
+        known = None if links is None else read_links(links, table.ids)
+        forced = None if known is None else forcing_links(known, *rows)
+    for name, p in zip((a, b), pair.probabilities, strict=True):
+        order = (-p).argsort()[:3]
+        click.echo(f"{name}: " + ", ".join(f"class {m} with probability {p[m]:.3f}" for m in order if p[m] > 5e-4))
+    click.echo(f"\nIn the same class with probability {pair.together:.3f}, judged by the points alone.")
+    if pair.drives is not None:
+        show_drives(pair.drives.tolist(), two)
+    if known is not None:
+        show_forced(forced, table, known, rows)
+
+
+def find(points: Path, table: "Points", value: str) -> int:
+    """Row of a point."""
+    from linkmix.basics.errors import BadFile
+    from linkmix.tables.ids import rows_of
+
+    row = rows_of(table.ids, {value}).get(value)
+    if row is None:
+        where = "row numbers" if table.id_column is None else f"the ids in column {table.id_column!r}"
+        raise BadFile(
+            points, f"{value!r} is not among {where} (such as {str(table.ids[0])!r}): correct the id, or --id"
+        )
+    return row
+
+
+def show_drives(drives: list[float], two: "Points") -> None:
+    """Print which columns speak for the same class, and which against it."""
+    click.echo("\nWhat each column adds to the log-odds of the same class, and the two values:")
+    width = min(max(map(len, two.columns)), 40)
+    for j in sorted(range(len(drives)), key=lambda j: -abs(drives[j]))[:SHOWN]:
+        effect = "for" if drives[j] > 0.05 else "against" if drives[j] < -0.05 else "neither"
+        values = f"{two.X[0, j]:g} and {two.X[1, j]:g}"
+        click.echo(f"  {two.columns[j][:40]:{width}}  {drives[j]:+8.2f}  {effect:8} {values}")
+    if len(drives) > SHOWN:
+        click.echo(f"  and {len(drives) - SHOWN} columns with less effect")
+
+
+def show_forced(
+    forced: tuple[bool, list[tuple[int, int, bool]]] | None, table: "Points", links: "Links", rows: list[int]
+) -> None:
+    """Print the links that decide."""
+    if forced is None:
+        n_linked = sum(row in links.points for row in rows)
+        linked = ["Neither is in a link, so", "One of them is in links, but", "Both are in links, but"][n_linked]
+        click.echo(f"\n{linked} no links force them together or apart.")
+        return
+    together, way = forced
+    click.echo(f"\nLinks force them {'together' if together else 'apart'}:")
+    for one, other, is_must in way:
+        kind = "must link" if is_must else "cannot link"
+        click.echo(f"  {table.ids[one]} and {table.ids[other]} {kind}")

@@ -1,0 +1,58 @@
+"""Points that commands read: with links, without gaps, scaled."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkmix.app.cli.terminal import say, watched
+
+if TYPE_CHECKING:
+    from linkmix.basics.arrays import Floats
+    from linkmix.links import Links
+    from linkmix.tables import Points
+
+
+def read(
+    points: Path, id_column: str | None, columns: list[str] | None, links: Path | None, **options: Any
+) -> "tuple[Points, Links]":
+    """Read points and links."""
+    from linkmix.links import Links
+    from linkmix.tables import read_links, read_points
+
+    say(f"Reading {points} ...")
+    table = read_points(points, id=id_column, columns=columns, texts=False, progress=watched(), **options)
+    return table, Links() if links is None else read_links(links, table.ids)
+
+
+def refuse_gaps(points: Path, table: "Points", model: Any, name: str) -> None:
+    """Refuse missing values if the model cannot handle them."""
+    import numpy as np
+    from sklearn.utils import get_tags
+
+    from linkmix.basics.errors import BadFile
+    from linkmix.data.blocks import Blocks
+
+    if get_tags(model).input_tags.allow_nan:
+        return
+    n_missing = table.X.size - int(table.summary.n_values.sum())
+    if n_missing:
+        row = 0
+        for block in Blocks.from_array(table.X):
+            if (gaps := np.isnan(block)).any():
+                break
+            row += len(block)
+        below, column = np.argwhere(gaps)[0]
+        first = table.ids[row + int(below)]
+        raise BadFile(
+            points,
+            f"{n_missing:,} values are missing, the first one of id {first!r}, and {name} needs all of them: "
+            "fill them in, choose other columns, or use --method auto",
+            column=table.columns[column],
+        )
+
+
+def standardised(table: "Points") -> "Floats":
+    """Points with columns of mean zero and unit variance; those of a large table in a scratch file."""
+    from linkmix.data.blocks import Blocks
+    from linkmix.tables import piled
+
+    return piled(map(table.summary.standardise, Blocks.from_array(table.X)))

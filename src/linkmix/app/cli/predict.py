@@ -1,0 +1,46 @@
+"""The command predict."""
+
+from pathlib import Path
+
+import click
+
+from linkmix.app.cli.failures import bad_input, extras_needed
+from linkmix.app.cli.options import FILE, id_option, points_argument
+from linkmix.app.cli.terminal import say
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@points_argument
+@id_option
+@click.option(
+    "--out", "target", type=FILE, default=Path("predicted.csv"), show_default=True, help="File for the labels."
+)
+def predict(model: Path, points: Path, id_column: str | None, target: Path) -> None:
+    """Label the rows of a table with a fitted model.
+
+    MODEL is a file that linkmix fit wrote. POINTS needs the columns that the model was fitted to; other columns are
+    ignored. Each row is labelled by itself, without links.
+
+    \b
+    Examples:
+      linkmix predict linkmix-out/model.linkmix new.csv
+      linkmix predict cells/model.linkmix more.parquet --id cell --out more-labels.csv
+    """  # noqa: D301
+    with extras_needed(), bad_input():
+        import numpy as np
+
+        from linkmix.app.cli.points import refuse_gaps
+        from linkmix.app.cli.saved_models import load, probabilities_of, read_for
+        from linkmix.tables import write_labels
+
+        saved, notes = load(model)
+        table = read_for(notes, points, id_column)
+        refuse_gaps(points, table, saved, "this model")
+        say(f"Labelling {len(table.X):,} points ...")
+        probabilities = probabilities_of(saved, table.X, notes)
+        labels = np.asarray(probabilities).argmax(axis=1)
+        write_labels(target, table.ids, labels, probabilities, id_name=table.id_column or "id")
+    n_classes = probabilities.shape[1]
+    sizes = ", ".join(f"class {m}: {n:,}" for m, n in enumerate(np.bincount(labels, minlength=n_classes).tolist()))
+    click.echo(f"{len(labels):,} points labelled ({sizes}).\n{target}")

@@ -1,0 +1,207 @@
+"""Tables of links in memory: columns in, columns out, and what a kind and a confidence may be.
+
+This is the one place where the kind and the confidence of a link are parsed, for tables and for files.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from linkmix.links.pairs import first_true
+from linkmix.links.reading import LARGEST_ROW, as_list, check_hashable, is_confidence, is_missing
+
+if TYPE_CHECKING:
+    from linkmix.links.links import Links
+
+T = TypeVar("T")
+
+NEEDED = ("a", "b", "kind")
+"""Columns that a table or file of links must have."""
+COLUMNS = (*NEEDED, "confidence", "annotator")
+"""All columns that say something about a link."""
+KINDS = {
+    **dict.fromkeys(("must", "must-link", "same", "1", 1), True),
+    **dict.fromkeys(("cannot", "cannot-link", "different", "-1", -1), False),
+}
+"""What may stand for a kind of link, and whether it is a must-link."""
+
+
+def parse_kind(given: object) -> bool:
+    """Tell whether a kind of link is a must-link.
+
+    Examples
+    --------
+    >>> parse_kind("Must"), parse_kind(-1)
+    (True, False)
+    >>> parse_kind("maybe")
+    Traceback (most recent call last):
+    ValueError: 'maybe' is not a kind of link: use 'must' or 'cannot'
+    """
+    kind = given.strip().lower() if isinstance(given, str) else given
+    # Only these types, because True is equal to 1, and some other types cannot be compared.
+    is_must = KINDS.get(kind) if isinstance(kind, str | Real) and not isinstance(kind, bool) else None
+    if is_must is None:
+        raise ValueError(f"{given!r} is not a kind of link: use 'must' or 'cannot'")
+    return is_must
+
+
+def parse_confidence(given: object) -> float | None:
+    """Check the confidence of a link; None stands for certain.
+
+    Examples
+    --------
+    >>> parse_confidence(0.9), parse_confidence(None)
+    (0.9, None)
+    >>> parse_confidence(2)
+    Traceback (most recent call last):
+    ValueError: 2 is not a number above 0 and at most 1: correct it, or leave it empty if the link is certain
+    """
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, Real) or not is_confidence(given):
+        raise ValueError(
+            f"{given!r} is not a number above 0 and at most 1: correct it, or leave it empty if the link is certain"
+        )
+    return float(given)
+
+
+def from_table(cls: type["Links"], table: Any, ids: Iterable[Hashable] | None = None) -> "Links":
+    """Read links from a table with one link per row.
+
+    Parameters
+    ----------
+    table : mapping of columns, pandas or polars data frame, or iterable of mappings (one per row)
+        Columns ``a``, ``b`` and ``kind``, optionally ``confidence`` and ``annotator``; others are left alone.
+        A kind is "must", "must-link", "same" or 1, or else "cannot", "cannot-link", "different" or -1, in upper or
+        lower case. A missing confidence means certain.
+    ids : sequence, optional
+        The ids of the rows of X, in their order. ``a`` and ``b`` are then ids, compared as they are: "7" is not 7.
+        Without ids, they are row numbers.
+
+    Examples
+    --------
+    >>> from linkmix import Links
+    >>> table = {"a": ["anna", "bob"], "b": ["carl", "anna"], "kind": ["same", "different"]}
+    >>> links = Links.from_table(table, ids=["anna", "bob", "carl"])
+    >>> links.must, links.cannot
+    (array([[0, 2]]), array([[1, 0]]))
+    """
+    columns = _read_columns(table)
+    row_of = None if ids is None else _read_ids(ids)
+    pairs = np.array([_read_rows(columns[end], end, row_of) for end in ("a", "b")], dtype=np.int64).T  # (n, 2)
+    if (position := first_true(pairs[:, 0] == pairs[:, 1])) is not None:
+        raise ValueError(f"table row {position} links {columns['a'][position]!r} to itself: remove it")
+    for name in ("confidence", "annotator"):
+        columns[name] = [None if is_missing(value) else value for value in columns.get(name, [None] * len(pairs))]
+    is_must = np.array(_parse_column(columns, "kind", parse_kind), dtype=bool)
+    check_hashable(columns["annotator"], lambda i: f"table row {i}: annotator")
+    return cls.from_checked(
+        pairs, is_must, _parse_column(columns, "confidence", parse_confidence), columns["annotator"]
+    )
+
+
+def to_table(links: "Links", ids: Iterable[Hashable] | None = None) -> dict[str, list[Any]]:
+    """Write the links as columns that ``from_table``, pandas and polars read.
+
+    Parameters
+    ----------
+    ids : sequence, optional
+        The ids of the rows of X, in their order, to write in place of row numbers.
+
+    Returns
+    -------
+    dict of lists
+        Columns ``a``, ``b`` and ``kind``, must-links first; ``confidence`` and ``annotator`` if there are any, with
+        None where one is missing.
+
+    Examples
+    --------
+    >>> from linkmix import Links
+    >>> Links(must=[(0, 2)], cannot=[(1, 0)]).to_table(ids=["anna", "bob", "carl"])
+    {'a': ['anna', 'bob'], 'b': ['carl', 'anna'], 'kind': ['must', 'cannot']}
+    """
+    if links.relations:
+        raise ValueError(f"{links} holds relations, which have no place in a table of links: write them apart")
+    columns = np.concatenate([links.must, links.cannot]).T.tolist()
+    if ids is not None:
+        names = list(_read_ids(ids))
+        links.check_rows(len(names))
+        columns = [[names[row] for row in column] for column in columns]
+    table = {"a": columns[0], "b": columns[1], "kind": ["must"] * links.n_must + ["cannot"] * links.n_cannot}
+    for name, must, cannot in (
+        ("confidence", links.must_confidence, links.cannot_confidence),
+        ("annotator", links.must_annotators, links.cannot_annotators),
+    ):
+        if must is not None or cannot is not None:
+            table[name] = [None] * links.n_must if must is None else must.tolist()
+            table[name] += [None] * links.n_cannot if cannot is None else cannot.tolist()
+    return table
+
+
+def _parse_column(columns: dict[str, list[Any]], name: str, parse: Callable[[object], T]) -> list[T]:
+    parsed = []
+    for i, value in enumerate(columns[name]):
+        try:
+            parsed.append(parse(value))
+        except ValueError as error:
+            raise ValueError(f"table row {i}, column {name!r}: {error}") from None
+    return parsed
+
+
+def _read_columns(table: Any) -> dict[str, list[Any]]:
+    """Read the columns that describe links, all of one length."""
+    if isinstance(table, Mapping) or hasattr(table, "columns"):
+        present = list(table) if isinstance(table, Mapping) else list(table.columns)
+        columns = {name: as_list(f"table column {name!r}", table[name]) for name in COLUMNS if name in present}
+    else:
+        rows = as_list("table", table)
+        for i, row in enumerate(rows):
+            if not isinstance(row, Mapping):
+                raise ValueError(f"table row {i} is {row!r}: give a mapping with 'a', 'b' and 'kind'")
+        present = list(dict.fromkeys(name for row in rows for name in row)) if rows else list(NEEDED)
+        columns = {name: [row.get(name) for row in rows] for name in COLUMNS if name in present}
+    for name in NEEDED:
+        if name not in columns:
+            raise ValueError(f"table has the columns {present}, but no {name!r}: name its columns 'a', 'b' and 'kind'")
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"the columns of table differ in length, {lengths}: give one entry per link in each")
+    return columns
+
+
+def _read_ids(ids: Iterable[Hashable]) -> dict[Hashable, int]:
+    """Row of each id, in the order of the rows."""
+    values = as_list("ids", ids)
+    check_hashable(values, lambda i: f"ids[{i}]")
+    row_of: dict[Hashable, int] = {}
+    for row, value in enumerate(values):
+        if is_missing(value):
+            raise ValueError(f"ids[{row}] is {value}: give every row an id")
+        if row_of.setdefault(value, row) != row:
+            raise ValueError(f"ids[{row_of[value]}] and ids[{row}] are both {value!r}: give every row an id of its own")
+    return row_of
+
+
+def _read_rows(column: list[Any], name: str, row_of: dict[Hashable, int] | None) -> list[int]:
+    """Rows that a column names, by their ids if there are any."""
+    rows = []
+    for i, value in enumerate(column):
+        if row_of is None:
+            if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= LARGEST_ROW:
+                raise ValueError(
+                    f"table row {i}: {name} is {value!r}, not a row number: "
+                    f"give integers from 0 to {LARGEST_ROW}, or the ids of the rows as ids"
+                )
+            rows.append(int(value))
+        else:
+            try:
+                rows.append(row_of[value])
+            except (KeyError, TypeError):  # a TypeError if it is not hashable
+                example = f"such as {next(iter(row_of))!r}" if row_of else "there are none"
+                raise ValueError(
+                    f"table row {i}: {name} is {value!r}, which is not among the ids ({example}): "
+                    "correct it, or read ids and table with the same type"
+                ) from None
+    return rows

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from linkmix import Links
-from linkmix.couplings import Pairwise, Uncoupled
+from linkmix.couplings import Graph, MeanField, Pairwise, Projection, Uncoupled
 from oracles import (
     Problem,
     brute_force,
@@ -178,3 +178,21 @@ def test_uncoupled_points_say_nothing():
 def test_uncoupled_points_refuse_links():
     with pytest.raises(ValueError, match=r"'none' makes no use of links, but got Links\(1 must, 0 cannot\): pass no"):
         Uncoupled().bind(Links(must=[(0, 1)]), 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        (Pairwise, {"learn_reliability": "yes"}, "learn_reliability='yes' is neither True nor False"),
+        (Graph, {"learn_reliability": 1}, "learn_reliability=1 is neither True nor False"),
+        (Graph, {"sampling": "rows"}, "sampling='rows' is not known: choose one of 'chunklets', 'points'"),
+        (Graph, {"quick": None}, "quick=None is neither True nor False"),
+        (MeanField, {"weight": -1.0}, r"weight=-1\.0 is not a finite number of at least 0"),
+        (MeanField, {"weight": np.inf}, "weight=inf is not a finite number"),
+        (Projection, {"slack": -0.1}, r"slack=-0\.1 is not a finite number of at least 0"),
+        (Projection, {"slack": None}, "slack=None is not a finite number"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(kind, settings, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**settings)

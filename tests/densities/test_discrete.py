@@ -257,6 +257,11 @@ def test_a_start_of_the_user_is_drawn_to_its_mean():
     np.testing.assert_allclose(found.pooled, [[0.3, 0.7]])
 
 
+def test_levels_compare_equal_whatever_they_came_in():
+    assert Categorical(n_levels=[2, 3]) == Categorical(n_levels=np.array([2, 3])) == Categorical(n_levels=(2, 3))
+    assert Categorical(n_levels=np.int64(2)) == Categorical(n_levels=2) != Categorical(n_levels=[2])
+
+
 def test_representations():
     assert repr(Bernoulli()) == "Bernoulli(smoothing=1.0)"
     assert repr(Categorical(0.5, n_levels=3)) == "Categorical(smoothing=0.5, n_levels=3)"

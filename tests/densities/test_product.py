@@ -201,7 +201,17 @@ def test_a_degenerate_part_stays_a_degenerate_cluster():
 
 def test_representation():
     density = Product({"a": (Poisson(), [1]), "b": (Bernoulli(), range(1))})
-    assert repr(density) == "Product({'a': (Poisson(smoothing=1.0), [1]), 'b': (Bernoulli(smoothing=1.0), [0])})"
+    assert (
+        repr(density) == "Product(parts={'a': (Poisson(smoothing=1.0), (1,)), 'b': (Bernoulli(smoothing=1.0), (0,))})"
+    )
+
+
+def test_parts_are_copied():
+    parts = {"a": (Poisson(), [1]), "b": (Bernoulli(), [0])}
+    density = Product(parts)
+    parts["c"] = (Poisson(), [2])
+    parts["a"][1].append(3)
+    assert density == Product({"a": (Poisson(), (1,)), "b": (Bernoulli(), range(1))})
 
 
 # A density of one's own: all that it takes.

@@ -324,4 +324,7 @@ def test_a_fit_with_missing_values_is_near_that_of_all_values():
 def test_number_of_parameters():
     assert StudentT().n_parameters(3, 2) == Gaussian().n_parameters(3, 2)
     assert StudentT(degrees_of_freedom=None).n_parameters(3, 2) == Gaussian().n_parameters(3, 2) + 3
-    assert repr(StudentT()) == "StudentT(Full(), reg_covar=1e-06, degrees_of_freedom=4.0)"
+
+
+def test_representation():
+    assert repr(StudentT()) == "StudentT(form=Full(), reg_covar=1e-06, degrees_of_freedom=4.0, shrinkage=0.0)"

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from linkmix import LinkMixture, Links, engine, native
 from linkmix.couplings import Pairwise
 from linkmix.couplings.class_weights import solve_class_weights
+from linkmix.data.rows import Rows
 from linkmix.densities import FORMS, Gaussian
 from linkmix.densities.gaussian import GaussianParameters
 from linkmix.engine import loop
@@ -204,7 +205,7 @@ def test_small_clusters_far_apart_and_far_from_the_origin_keep_their_digits(leve
     components = GaussianParameters(means, covariances, covariances.copy())
     parameters = engine.Parameters(np.full(3, 1 / 3), np.ones((3, 1)), components)
     with native.using(level):
-        sums = engine.free_sums(density, parameters, engine.Rows(X))
+        sums = engine.free_sums(density, parameters, Rows(X))
         after = density.maximize(sums.statistics, components)
     wide = X.astype(np.longdouble)
     exact = -300 * (n_features / 2 * np.log(2 * np.longdouble(np.pi)) + np.log(np.longdouble(3)))

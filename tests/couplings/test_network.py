@@ -347,8 +347,6 @@ def test_the_error_crosses_a_process_border():
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match="fallback='none' is not known"):
-        LabelNetwork(2, 2, [(0, 1)], fallback="none")
     with pytest.raises(ValueError, match="hard has 2 entries for 1 edges"):
         LabelNetwork(2, 2, [(0, 1)], hard=[True, True])
     with pytest.raises(ValueError, match="finite log_same"):
@@ -365,11 +363,9 @@ def test_a_wide_core_warns_with_its_size_and_a_remedy():
         assert not LabelNetwork(7, 3, edges, max_table=100).is_exact
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    with pytest.raises(ValueError, match=words):
-        LabelNetwork(7, 3, edges, max_table=100, fallback="error")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert LabelNetwork(7, 3, edges, max_table=3**6, fallback="error").is_exact
+        assert LabelNetwork(7, 3, edges, max_table=3**6).is_exact
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -397,8 +393,6 @@ def test_loopy_propagation_is_close_on_a_graph_with_cycles(seed):
     np.testing.assert_allclose(posterior.edge_same, answer.edge_same, atol=0.15)
     np.testing.assert_allclose(posterior.log_partition, answer.log_partition, atol=0.15)
     assert np.abs(posterior.marginals - answer.marginals).mean() < 0.03
-    again = built.infer(*network.potentials, start=posterior)
-    np.testing.assert_allclose(again.marginals, posterior.marginals, atol=1e-6)
 
 
 def test_loopy_propagation_notices_labels_that_leave_nothing():

@@ -111,7 +111,7 @@ def test_two_colouring_is_what_the_tables_say(seed):
 
 
 def copies(network, n):
-    """Put copies of a network side by side, the nodes of all of them mixed; and the nodes of each copy."""
+    """Disjoint copies of a network with all nodes shuffled, and the nodes of each copy."""
     size = len(network.nodes)
     numbers = np.random.default_rng(0).permutation(n * size).reshape(n, size)
     nodes = np.empty((n * size, network.size[1]))
@@ -229,7 +229,7 @@ def test_the_smallest_labels_among_equals(edges):
     assert LabelNetwork(2, 3, []).most_probable(np.zeros((2, 3)), np.empty(0), np.empty(0)).tolist() == [0, 0]
 
 
-# The way to the tables
+# Elimination and clique trees
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -263,7 +263,7 @@ def test_the_largest_clique_fits_the_table(n_classes, max_table, expected):
     assert largest_clique(n_classes, max_table) == expected
 
 
-# What can not be met
+# Links that contradict each other
 
 
 @given(networks())
@@ -314,7 +314,7 @@ def test_a_clique_with_one_node_too_many_is_named(n_classes, settings):
 
 
 def test_a_conflict_without_cycle_or_clique_is_reduced():
-    # A wheel: the rim needs three labels beside the one of the hub.
+    # A wheel: the rim needs three labels besides that of the hub.
     rim = [(j, (j + 1) % 5) for j in range(5)]
     spokes = [(5, j) for j in range(5)]
     pairs = np.array([*rim, *spokes, (5, 6), (6, 7)])
@@ -458,7 +458,7 @@ def test_links_drawn_from_true_labels_are_all_met(n_classes, n_links, kind, sepa
         built = build(network)
     labels = built.most_probable(*network.potentials, time_limit=1.0)
     assert (labels[network.edges[:, 0]] != labels[network.edges[:, 1]]).all()
-    if separation:  # where the points know something, their labels are worth more than the true ones
+    if separation:  # if the points are informative, the labels found are more probable than the true ones
         assert scores(network, labels[None])[0] >= scores(network, truth[None])[0]
 
 

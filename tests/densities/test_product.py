@@ -214,20 +214,21 @@ def test_parts_are_copied():
     assert density == Product({"a": (Poisson(), (1,)), "b": (Bernoulli(), range(1))})
 
 
-# A density of one's own: all that it takes.
+# A user-defined density: all that it takes.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rates:
     rates: np.ndarray  # (C, d)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sums(Statistics):
     weight: np.ndarray  # (C,)
     total: np.ndarray  # (C, d)
 
 
+@dataclass(frozen=True)
 class Exponential(Density[Rates, Sums]):
     """Waiting times."""
 

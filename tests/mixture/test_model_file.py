@@ -1,4 +1,4 @@
-"""Models in files: what is saved is loaded to the last bit, and no other file is."""
+"""Models in files: what was saved is loaded to the last bit, and any other file is refused."""
 
 import hashlib
 import json
@@ -212,7 +212,7 @@ def test_a_model_of_another_class_is_refused(content, tmp_path):
 
 
 def rewritten(content, change, version=None):
-    """The file with another header and a checksum that fits: what only another program could have written."""
+    """The file with another header and a matching checksum, as only another program could have written it."""
     magic, given_version, header_size, arrays_size = struct.unpack_from("<8sIQQ", content)
     header = json.loads(content[28 : 28 + header_size])
     change(header)
@@ -300,7 +300,7 @@ def test_nothing_is_unpickled(content, tmp_path, monkeypatch):
 
 
 def test_a_file_of_format_1_still_loads():
-    """Written by linkmix 0.1.0; it is never written again, so that files of users stay readable."""
+    """Written by linkmix 0.1.0 and never rewritten, so that users' files stay readable."""
     model = AutoLinkMixture.load(FIXTURE)
     expected = json.loads(FIXTURE.with_suffix(".json").read_text())
     np.testing.assert_allclose(model.predict_proba(expected["points"]), expected["probabilities"], atol=1e-9)

@@ -1,7 +1,10 @@
 import os
 import signal
 import threading
+from pathlib import Path
 
+import numpy as np
+import pytest
 from hypothesis import settings
 
 # A shell that runs the tests in the background may have told them to ignore Ctrl-C, which some tests send.
@@ -12,3 +15,13 @@ if threading.current_thread() is threading.main_thread() and signal.getsignal(si
 # Examples are drawn anew on every machine of ours, and are the same in every run of the CI: it must not fail by chance.
 settings.register_profile("linkmix", deadline=None, derandomize=os.environ.get("CI") == "true", print_blob=True)
 settings.load_profile("linkmix")
+
+
+@pytest.fixture
+def reference(request):
+    """Arrays of a file of reference values, named by the parameter."""
+    folder = os.environ.get("LINKMIX_DATA")
+    if not folder:
+        pytest.skip("LINKMIX_DATA is not set: the reference values are not available")
+    with np.load(Path(folder) / "reference" / f"{request.param}.npz", allow_pickle=False) as arrays:
+        return dict(arrays)

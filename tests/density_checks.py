@@ -1,4 +1,4 @@
-"""What every density must keep to, whatever its form."""
+"""Checks that every density must pass."""
 
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -92,7 +92,7 @@ def check_climbs(
     assert gains.sum() > 1e-3, "the start was no poor one"
     objective = engine.expect(model, data, fit.parameters).log_likelihood + density.log_prior(fit.parameters.components)
     np.testing.assert_allclose(fit.trace[-1], objective, rtol=1e-12)
-    # What the user gets to see is what was fitted.
+    # The attributes that the user sees are what was fitted.
     shape, components = fit.parameters.cluster_weights.shape, fit.parameters.components
     seen = density.given(density.attributes(components, shape), shape, X.shape[1])
     np.testing.assert_allclose(density.log_density(seen, X), density.log_density(components, X), rtol=1e-8, atol=1e-8)

@@ -1,4 +1,4 @@
-"""Brute force on small problems: the plainest computation we know, which shares no code with the package."""
+"""Brute force on small problems: the simplest possible computation, which shares no code with the package."""
 
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -102,7 +102,7 @@ def covariance_matrix(covariances: np.ndarray, covariance_type: str, m: int, k: 
 def random_links(
     rng: np.random.Generator, n_points: int, n_links: int, kind: str = "both", n_classes: int = 3
 ) -> tuple[list, list]:
-    """Links that follow a hidden labelling, so that some labelling meets them all; they may share points."""
+    """Links that follow a hidden labelling, so that some labelling satisfies them all; they may share points."""
     hidden = rng.integers(n_classes, size=n_points)
     pairs = list(combinations(range(n_points), 2))
     must, cannot = [], []
@@ -239,7 +239,7 @@ def class_weights_by_search(counts: np.ndarray, n_cannot: float) -> np.ndarray:
 
 
 def class_weight_residual(a: np.ndarray, counts: np.ndarray, n_cannot: float) -> np.ndarray:
-    """What is left of ``c_m = n1 a_m + 2 |C| a_m (1 - a_m) / (1 - sum a^2)``, as a share of all counts."""
+    """Residual of ``c_m = n1 a_m + 2 |C| a_m (1 - a_m) / (1 - sum a^2)``, as a share of all counts."""
     n1 = counts.sum() - 2 * n_cannot
     apart = fsum(a[m] * a[n] for m in range(len(a)) for n in range(len(a)) if m != n)
     others = np.array([fsum(np.delete(a, m)) for m in range(len(a))])

@@ -22,7 +22,7 @@ from oracles import moments, random_spread
 
 @dataclass(frozen=True)
 class Statement:
-    """Someone says that two points share their class, or that they do not, and is right with some probability."""
+    """A statement that two points share their class, or do not, which is right with some probability."""
 
     a: int
     b: int
@@ -45,9 +45,9 @@ class Statement:
 
 @dataclass(frozen=True)
 class Scene:
-    """Points, statements on them, and the parameters of a mixture with full covariances."""
+    """Points, statements about them, and the parameters of a mixture with full covariances."""
 
-    X: np.ndarray  # (n, d), NaN where a value is not known
+    X: np.ndarray  # (n, d), NaN where a value is missing
     statements: tuple[Statement, ...]
     class_weights: np.ndarray  # (M,)
     cluster_weights: np.ndarray  # (M, K), or (M, M * K) if clusters are shared
@@ -139,7 +139,7 @@ def labellings(n_points: int, n_classes: int) -> np.ndarray:
 
 
 def groups(scene: Scene) -> list[set[int]]:
-    """Linked points that certain must-links hold together."""
+    """Groups of linked points joined by certain must-links."""
     found = [{n} for n in scene.linked]
     for statement in scene.statements:
         if statement.same and statement.confidence == 1:
@@ -177,7 +177,7 @@ def enumerate_graph(scene: Scene, sampling: str = "chunklets") -> Found:
 
 
 def enumerate_pairs(scene: Scene) -> Found:
-    """Each pair of points that any statement is about an item of its own: together, or apart."""
+    """Each pair of points that occurs in a statement is a separate item: together, or apart."""
     a, M = scene.class_weights, scene.n_classes
     density = scene.classes ** scene.weights[:, None]
     label_weights = np.zeros((len(scene.X), M))
@@ -212,7 +212,7 @@ def enumerate_pairs(scene: Scene) -> Found:
 
 
 def _weigh(scene: Scene, labels: np.ndarray, prior: np.ndarray, statements: list[Statement]) -> np.ndarray:
-    """Probability of labellings of the linked points together with their points and what is said of them."""
+    """Joint probability of labellings of the linked points, the points, and the statements about them."""
     density = scene.classes[scene.linked] ** scene.weights[scene.linked, None]
     joint = prior.copy()
     for i in range(labels.shape[1]):
@@ -230,7 +230,7 @@ def _found(
     right: np.ndarray,
     log_prior_partition: Callable[[np.ndarray], float],
 ) -> Found:
-    """Add the free points, and share the labels out among clusters."""
+    """Add the free points, and distribute the labels among clusters."""
     free = np.zeros_like(label_weights)
     total = scene.link_weight * log_likelihood
     for n in scene.free:
@@ -310,7 +310,7 @@ def class_weight_slope(scene: Scene, found: Found, a: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Wish:
-    """What a random scene is to have."""
+    """What a random scene should contain."""
 
     n_classes: int = 3
     clusters_per_class: int = 1
@@ -324,7 +324,7 @@ class Wish:
 
 
 def random_scene(rng: np.random.Generator, wish: Wish, **more: Any) -> Scene:
-    """Certain links follow hidden labels, uncertain ones say anything; all of them may share points and pairs."""
+    """Certain links follow hidden labels, uncertain ones are arbitrary; all may share points and pairs."""
     M, K, d = wish.n_classes, wish.clusters_per_class, int(rng.integers(1, 4))
     hidden = rng.integers(M, size=wish.n_points)
     pairs = list(combinations(range(wish.n_linked), 2))
@@ -428,7 +428,7 @@ def engine_input(
 
 def assert_step(scene: Scene, coupling: Any, found: Found) -> None:
     """Both steps of the engine against what enumeration found, to 1e-10; class weights as far as a solver can tell."""
-    # With so few points a full covariance may be singular: reg_covar, taken off again below.
+    # With so few points a full covariance may be singular: add reg_covar, subtracted again below.
     model, data, parameters = engine_input(scene, coupling, reg_covar=1.0)
     expectation = engine.expect(model, data, parameters)
     close = {"rtol": 0, "atol": 1e-10}

@@ -1,8 +1,5 @@
 """The values in the folder ``reference`` of the shared data, whose path is in LINKMIX_DATA. Without it: skipped."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,15 +7,6 @@ from linkmix import LinkMixture, Links, engine
 from linkmix.couplings import Pairwise
 from linkmix.couplings.class_weights import solve_class_weights
 from linkmix.densities import FORMS, Gaussian
-
-
-@pytest.fixture
-def reference(request):
-    folder = os.environ.get("LINKMIX_DATA")
-    if not folder:
-        pytest.skip("LINKMIX_DATA is not set: the reference values are not at hand")
-    with np.load(Path(folder) / "reference" / f"{request.param}.npz", allow_pickle=False) as arrays:
-        return dict(arrays)
 
 
 def assert_close(found, expected):

@@ -60,7 +60,7 @@ def test_a_general_solver_finds_the_same(n_classes, n_free, n_cannot):
     ],
 )
 def test_the_solution_is_sharper_than_the_objective_can_tell(counts, n_cannot, previous):
-    """Near the minimum the objective is flat to the last digit; its equations still tell steps apart."""
+    """Near the minimum the objective is flat to the last digit, but its gradient is still informative."""
     weights = solve_class_weights(counts, n_cannot, previous)
     np.testing.assert_allclose(class_weight_residual(weights, np.array(counts), n_cannot), 0, atol=1e-10)
 
@@ -100,7 +100,7 @@ def test_neither_the_start_nor_a_common_factor_matters(counts_and_n_cannot, fact
 
 
 def test_the_objective_is_not_convex_in_the_weights():
-    """Why the solver works with logarithms: half way between two weights the objective can be above both."""
+    """Why the solver uses logarithms: halfway between two weights the objective can be above both."""
     counts, n_cannot = np.array([1.0, 0.5, 0.5]), 1
     at = np.array([0.1, 0.45, 0.45])
     curvature = np.diag(counts / at**2)
@@ -145,7 +145,7 @@ def test_a_class_without_counts_keeps_a_tiny_weight(counts, n_cannot):
 
 @pytest.mark.parametrize("counts", [[10.0, 5.0, 5.0], [10.0, 10.0, 0.0], [10.0, 8.0, 2.0], [10.0, 4.0, 3.0, 3.0]])
 def test_a_class_at_one_end_of_every_cannot_link(counts):
-    """Its weight wants to be one, and the others keep their proportion as long as the floor permits."""
+    """Its weight tends to one, and the others keep their proportions as far as the lower bound permits."""
     weights = solve_class_weights(counts, 10)
     assert np.all(np.isfinite(weights))
     assert np.all(weights >= 1e-12 * (1 - 1e-9))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from linkmix import Links
-from linkmix.couplings import Pairwise, Uncoupled
+from linkmix.couplings import Graph, MeanField, Pairwise, Projection, Uncoupled
 from oracles import (
     Problem,
     brute_force,
@@ -59,7 +59,7 @@ def test_posteriors_by_enumeration(n_classes, kind, seed):
 
 
 def test_links_that_no_labelling_meets_by_enumeration():
-    """Three points, pairwise apart, and two classes: each link is an item of its own, ignorant of the others."""
+    """Three points, pairwise apart, and two classes: each link is a separate item, independent of the others."""
     problem = random_problem(np.random.default_rng(0), 2, 1, "full", n_points=5, n_links=0)
     problem = replace(problem, cannot=[(0, 1), (1, 2), (2, 0)], must=[(0, 3)])
     answer = brute_force(problem)
@@ -95,7 +95,7 @@ def random_posteriors(seed, n_classes, scale, shift=0.0):
 
 @given(seeds, st.integers(2, 5), st.sampled_from([0.0, 1.0, 30.0, 1e4]), st.sampled_from([0.0, -1e7, -1e12]))
 def test_counts_add_up(seed, n_classes, scale, shift):
-    """Also far away from everything, where the last digit of a log-density is not small any more."""
+    """Also far away from everything, where even the last digit of a log-density is large."""
     links, _, expectation = random_posteriors(seed, n_classes, scale, shift)
     n_ends = np.bincount(np.searchsorted(links.points, np.concatenate([links.must, links.cannot]).ravel()))
     np.testing.assert_allclose(expectation.label_weights.sum(axis=1), n_ends, rtol=1e-10)
@@ -131,10 +131,10 @@ def test_the_order_of_links_and_of_their_ends_does_not_matter(seed, n_classes, s
 
 
 def test_posteriors_far_in_the_tails():
-    """Where the first end is sure of its class, the second one must choose between classes it finds hardly possible."""
+    """If the first end is certain of its class, the second must choose between very improbable classes."""
     log_density = np.array([[0.0, -800.0, -900.0], [0.0, -800.0, -805.0]])
     labels = Pairwise().bind(Links(cannot=[(0, 1)]), 2, 3).expect(log_density, np.full(3, 1 / 3)).label_weights
-    # Of the pairs of different labels, (0, 1) and (1, 0) weigh exp(-800), (0, 2) exp(-805), the others next to nothing.
+    # Of the pairs of different labels, (0, 1) and (1, 0) weigh exp(-800), (0, 2) exp(-805), the others almost nothing.
     total = 2 + np.exp(-5)
     np.testing.assert_allclose(labels[0], [(1 + np.exp(-5)) / total, 1 / total, np.exp(-100) / total], rtol=1e-10)
     np.testing.assert_allclose(labels[1], [1 / total, 1 / total, np.exp(-5) / total], rtol=1e-10)
@@ -178,3 +178,21 @@ def test_uncoupled_points_say_nothing():
 def test_uncoupled_points_refuse_links():
     with pytest.raises(ValueError, match=r"'none' makes no use of links, but got Links\(1 must, 0 cannot\): pass no"):
         Uncoupled().bind(Links(must=[(0, 1)]), 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        (Pairwise, {"learn_reliability": "yes"}, "learn_reliability='yes' is neither True nor False"),
+        (Graph, {"learn_reliability": 1}, "learn_reliability=1 is neither True nor False"),
+        (Graph, {"sampling": "rows"}, "sampling='rows' is not known: choose one of 'chunklets', 'points'"),
+        (Graph, {"quick": None}, "quick=None is neither True nor False"),
+        (MeanField, {"weight": -1.0}, r"weight=-1\.0 is not a finite number of at least 0"),
+        (MeanField, {"weight": np.inf}, "weight=inf is not a finite number"),
+        (Projection, {"slack": -0.1}, r"slack=-0\.1 is not a finite number of at least 0"),
+        (Projection, {"slack": None}, "slack=None is not a finite number"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(kind, settings, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**settings)

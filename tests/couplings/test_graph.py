@@ -1,9 +1,7 @@
-"""The graph coupling against enumeration of all labellings, and labels that honour links."""
+"""The graph coupling against enumeration of all labellings, and labels that satisfy the links."""
 
-import os
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,7 +45,7 @@ wide = pytest.mark.filterwarnings("ignore::linkmix.couplings.network.Approximate
 @pytest.mark.parametrize("kind", ["both", "must", "cannot"])
 @pytest.mark.parametrize(("n_classes", "clusters_per_class"), [(2, 1), (2, 3), (3, 1), (3, 2), (4, 1)])
 def test_steps_by_enumeration(n_classes, clusters_per_class, kind, sampling):
-    """Overlapping links among up to eight points, cycles among them, and free points beside them."""
+    """Overlapping links among up to eight points, some in cycles, plus free points."""
     for seed in range(3):
         rng = np.random.default_rng([seed, n_classes, clusters_per_class])
         n_linked = int(rng.integers(4, 9 if n_classes < 4 else 8))
@@ -61,7 +59,7 @@ def test_steps_by_enumeration(n_classes, clusters_per_class, kind, sampling):
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 @pytest.mark.parametrize("n_certain", [0, 3, 6])
 def test_uncertain_links_are_observations(n_classes, n_certain, sampling):
-    """With confidence q the statement is made with probability q if it is right, else 1 - q; Z does not know of it."""
+    """A statement of confidence q is made with probability q if it is right, else 1 - q; it does not enter Z."""
     for seed in range(3):
         rng = np.random.default_rng([seed, n_classes, n_certain])
         scene = random_scene(rng, Wish(n_classes, 1 + seed, 10, 7, n_certain, n_uncertain=6))
@@ -71,7 +69,7 @@ def test_uncertain_links_are_observations(n_classes, n_certain, sampling):
 @given(seeds, st.integers(2, 4), st.integers(0, 10), st.integers(0, 6), st.sampled_from(["chunklets", "points"]))
 @settings(max_examples=60)
 def test_posteriors_by_enumeration(seed, n_classes, n_certain, n_uncertain, sampling):
-    """On a pair there may be several statements, of which the certain one decides."""
+    """A pair may have several statements; a certain one decides."""
     rng = np.random.default_rng(seed)
     n_linked = int(rng.integers(3, 7))
     n_pairs = n_linked * (n_linked - 1) // 2
@@ -86,7 +84,7 @@ def test_posteriors_by_enumeration(seed, n_classes, n_certain, n_uncertain, samp
 
 
 def test_a_certain_and_an_uncertain_statement_on_one_pair():
-    """A certain must-link decides; that someone doubted it is unlikely, and part of J all the same."""
+    """A certain must-link decides; a contradicting statement is unlikely, but still part of J."""
     rng = np.random.default_rng(0)
     scene = random_scene(rng, Wish(3, 1, 6, 4, 0))
     for statements in (
@@ -124,7 +122,7 @@ def test_sampling_must_be_known():
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(3))
 def test_class_weights_against_a_general_solver(n_classes, sampling, seed):
-    """Also where a class is all but empty, and where free points weigh nothing."""
+    """Also if a class is almost empty, and if free points have no weight."""
     rng = np.random.default_rng([seed, n_classes])
     scene = random_scene(rng, Wish(n_classes, 1, 8, 7, 9))
     found = enumerate_graph(scene, sampling)
@@ -187,7 +185,7 @@ def test_j_never_falls(seed, n_classes, clusters_per_class, n_links, sampling, u
     assert np.isfinite(model.log_likelihood_trace_).all()
 
 
-# Pairwise and graph are one where links share no point.
+# Pairwise and graph agree if links share no point.
 
 
 def disjoint_links(rng, y, n_links):
@@ -198,7 +196,7 @@ def disjoint_links(rng, y, n_links):
 
 @pytest.mark.parametrize(("n_classes", "clusters_per_class"), [(2, 1), (2, 2), (3, 1), (4, 2)])
 def test_pairwise_is_graph_on_disjoint_links_at_every_iteration(n_classes, clusters_per_class):
-    """One step of either from the same parameters, along the way of the pairwise one: rounding can not pile up."""
+    """One step of each from the parameters along the pairwise fit, so that rounding errors cannot accumulate."""
     rng = np.random.default_rng(n_classes)
     X, y = blobs(n_classes, n_classes, n=80)
     links = disjoint_links(rng, y, 20)
@@ -266,15 +264,6 @@ def test_links_that_share_points_part_the_couplings():
 # Reference values.
 
 
-@pytest.fixture
-def reference(request):
-    folder = os.environ.get("LINKMIX_DATA")
-    if not folder:
-        pytest.skip("LINKMIX_DATA is not set: the reference values are not at hand")
-    with np.load(Path(folder) / "reference" / f"{request.param}.npz", allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
 def assert_close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
@@ -316,18 +305,18 @@ def test_the_end_of_the_trace(reference, sampling, name):
         init=start_of(reference),
         reg_covar=0,
         tol=0,
-        max_iter=len(reference["gmmec1_ll"]) - 1 if name == "gmmec1" else 60,  # the file has no trace of the second
+        max_iter=len(reference["gmmec1_ll"]) - 1 if name == "gmmec1" else 60,  # the file has no trace for the second
     ).fit(reference["X"], links=Links(must=reference["ML"], cannot=reference["CL"]))
     if name == "gmmec1":
         assert_close(model.log_likelihood_trace_, reference["gmmec1_ll"])
         assert_close(model.class_weights_, reference["gmmec1_alpha"])
-    # Its last class weights are as good as the solvers of both sides, which here is not quite 1e-8.
+    # The last class weights are as accurate as both solvers, which here is not quite 1e-8.
     np.testing.assert_allclose(model.class_weights_, reference[f"{name}_alpha"], rtol=0, atol=1e-7)
     assert_close(model.means_[:, 0], reference[f"{name}_mu"])
     assert_close(model.covariances_[:, 0], reference[f"{name}_Sigma"])
 
 
-# Links that no labelling meets.
+# Links that no labelling satisfies.
 
 
 def rows_named(error):
@@ -335,7 +324,7 @@ def rows_named(error):
 
 
 def infeasible(n_classes):
-    """A clique of one point too many between rows that are not the first ones, and feasible links around it."""
+    """A clique of one point too many, not among the first rows, and feasible links around it."""
     rows = [3, 8, 11, 14, 17][: n_classes + 1]
     clique = list(combinations(rows, 2))
     return rows, Links(must=[(0, 1), (20, 21)], cannot=[*clique, (0, 20), (5, 3)])
@@ -409,7 +398,7 @@ def test_uncertain_links_that_contradict_each_other_are_fine():
     assert np.isfinite(model.log_likelihood_)
 
 
-# Labels that honour links.
+# Labels that satisfy links.
 
 
 @wide
@@ -432,11 +421,11 @@ def test_labels_honour_every_consistent_link(coupling, seed, n_classes, n, n_lin
 @pytest.mark.parametrize("coupling", ["pairwise", "graph"])
 @pytest.mark.parametrize(("n_classes", "kind"), [(2, "cannot"), (3, "cannot"), (3, "both"), (4, "cannot"), (5, "both")])
 def test_labels_honour_links_in_large_components(coupling, n_classes, kind):
-    """Almost all points in one component with many cycles, as random links make it."""
+    """Almost all points in one component with many cycles, as random links produce it."""
     rng = np.random.default_rng(n_classes)
     y = rng.integers(n_classes, size=300)
     links = Links.from_labels(y, 250, kind=kind, random_state=1)
-    X = rng.normal(size=(300, 2))  # says nothing of the links
+    X = rng.normal(size=(300, 2))  # carries no information about the links
     model = LinkMixture(n_classes, coupling=coupling, tol=0, max_iter=1, random_state=0).fit(X, links=links)
     assert links_satisfied(model.labels_, links) == 1.0
     assert links_satisfied(model.predict(X), links) < 0.9
@@ -482,7 +471,7 @@ def test_labels_and_predictions_differ_where_links_speak():
     np.testing.assert_array_equal(model.labels_, most_probable(scene))
 
 
-# The order of things does not matter.
+# The order of points and links does not matter.
 
 
 @given(seeds, st.integers(2, 4))
@@ -509,7 +498,7 @@ def test_the_order_of_links_points_and_classes_does_not_matter(seed, n_classes):
 
 
 def test_far_tails_stay_finite():
-    """Where every class but one is out of the question for each point, and the links say otherwise."""
+    """If each point can only be in one class, and the links say otherwise."""
     log_density = np.array([[0.0, -900.0, -2000.0]] * 4)
     links = Links(cannot=[(0, 1), (1, 2), (2, 0), (2, 3)])
     bound = Graph().bind(links, 4, 3)

@@ -111,7 +111,7 @@ def test_two_colouring_is_what_the_tables_say(seed):
 
 
 def copies(network, n):
-    """Put copies of a network side by side, the nodes of all of them mixed; and the nodes of each copy."""
+    """Disjoint copies of a network with all nodes shuffled, and the nodes of each copy."""
     size = len(network.nodes)
     numbers = np.random.default_rng(0).permutation(n * size).reshape(n, size)
     nodes = np.empty((n * size, network.size[1]))
@@ -229,7 +229,7 @@ def test_the_smallest_labels_among_equals(edges):
     assert LabelNetwork(2, 3, []).most_probable(np.zeros((2, 3)), np.empty(0), np.empty(0)).tolist() == [0, 0]
 
 
-# The way to the tables
+# Elimination and clique trees
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -263,7 +263,7 @@ def test_the_largest_clique_fits_the_table(n_classes, max_table, expected):
     assert largest_clique(n_classes, max_table) == expected
 
 
-# What can not be met
+# Links that contradict each other
 
 
 @given(networks())
@@ -314,7 +314,7 @@ def test_a_clique_with_one_node_too_many_is_named(n_classes, settings):
 
 
 def test_a_conflict_without_cycle_or_clique_is_reduced():
-    # A wheel: the rim needs three labels beside the one of the hub.
+    # A wheel: the rim needs three labels besides that of the hub.
     rim = [(j, (j + 1) % 5) for j in range(5)]
     spokes = [(5, j) for j in range(5)]
     pairs = np.array([*rim, *spokes, (5, 6), (6, 7)])
@@ -347,8 +347,6 @@ def test_the_error_crosses_a_process_border():
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match="fallback='none' is not known"):
-        LabelNetwork(2, 2, [(0, 1)], fallback="none")
     with pytest.raises(ValueError, match="hard has 2 entries for 1 edges"):
         LabelNetwork(2, 2, [(0, 1)], hard=[True, True])
     with pytest.raises(ValueError, match="finite log_same"):
@@ -365,11 +363,9 @@ def test_a_wide_core_warns_with_its_size_and_a_remedy():
         assert not LabelNetwork(7, 3, edges, max_table=100).is_exact
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    with pytest.raises(ValueError, match=words):
-        LabelNetwork(7, 3, edges, max_table=100, fallback="error")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert LabelNetwork(7, 3, edges, max_table=3**6, fallback="error").is_exact
+        assert LabelNetwork(7, 3, edges, max_table=3**6).is_exact
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -397,8 +393,6 @@ def test_loopy_propagation_is_close_on_a_graph_with_cycles(seed):
     np.testing.assert_allclose(posterior.edge_same, answer.edge_same, atol=0.15)
     np.testing.assert_allclose(posterior.log_partition, answer.log_partition, atol=0.15)
     assert np.abs(posterior.marginals - answer.marginals).mean() < 0.03
-    again = built.infer(*network.potentials, start=posterior)
-    np.testing.assert_allclose(again.marginals, posterior.marginals, atol=1e-6)
 
 
 def test_loopy_propagation_notices_labels_that_leave_nothing():
@@ -464,7 +458,7 @@ def test_links_drawn_from_true_labels_are_all_met(n_classes, n_links, kind, sepa
         built = build(network)
     labels = built.most_probable(*network.potentials, time_limit=1.0)
     assert (labels[network.edges[:, 0]] != labels[network.edges[:, 1]]).all()
-    if separation:  # where the points know something, their labels are worth more than the true ones
+    if separation:  # if the points are informative, the labels found are more probable than the true ones
         assert scores(network, labels[None])[0] >= scores(network, truth[None])[0]
 
 

@@ -37,7 +37,7 @@ def blobs(n=200, seed=0, spread=1.0):
 
 
 def flipped(links, share, seed):
-    """Must-links and cannot-links with some of them turned into their opposite, and which of either are."""
+    """Must-links and cannot-links, a share of them turned into their opposite, and which of each those are."""
     rng = np.random.default_rng(seed)
     pairs = np.concatenate([links.must, links.cannot])
     says_same = np.arange(len(pairs)) < links.n_must
@@ -47,6 +47,15 @@ def flipped(links, share, seed):
     return pairs[says_same], pairs[~says_same], wrong[says_same], wrong[~says_same]
 
 
+def noisy_problem(seed, n_classes, n_links):
+    """Overlapping classes, and links of which three in ten are wrong; with the generator."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=50)
+    X = 3 * rng.normal(size=(n_classes, 2))[y] + 1.5 * rng.normal(size=(50, 2))
+    must, cannot, _, _ = flipped(Links.from_labels(y, n_links, random_state=seed), 0.3, seed)
+    return rng, X, must, cannot
+
+
 # Confidence.
 
 
@@ -54,7 +63,7 @@ def flipped(links, share, seed):
 @pytest.mark.parametrize("n_certain", [0, 4])
 @pytest.mark.parametrize("seed", range(3))
 def test_pairs_by_enumeration(n_classes, n_certain, seed):
-    """Each pair is q times a must-link plus 1 - q times a cannot-link; statements on one pair multiply."""
+    """Each pair is q times a must-link plus 1 - q times a cannot-link; statements about one pair multiply."""
     rng = np.random.default_rng([seed, n_classes, n_certain])
     scene = random_scene(rng, Wish(n_classes, 1 + seed, 11, 5, n_certain, n_uncertain=11))
     pairs = [s.pair for s in scene.statements]
@@ -115,7 +124,7 @@ def test_a_pair_that_is_almost_certain_is_almost_a_certain_one():
 
 @both_couplings
 def test_half_a_confidence_says_little(coupling):
-    """With q = 1/2 a network is told nothing; a pair is still a pair, but of either kind."""
+    """With q = 1/2 a network learns nothing; in the pairwise model a pair is an even mixture of both kinds."""
     rng = np.random.default_rng(2)
     scene = random_scene(rng, Wish(3, 1, 8, 6, 0))
     scene = replace(scene, statements=(Statement(0, 1, True, 0.5), Statement(2, 3, False, 0.5)))
@@ -128,7 +137,7 @@ def test_half_a_confidence_says_little(coupling):
 
 @both_couplings
 def test_uncertain_links_may_contradict_each_other(coupling):
-    """Also themselves, on one pair; only certain ones are refused."""
+    """Also about the same pair; only contradictions between certain links are refused."""
     X, y = blobs(60)
     must = [(0, 1), (1, 2), (0, 1)]
     cannot = [(0, 2), (0, 1), (1, 2), (5, 6)]
@@ -154,10 +163,7 @@ def test_certain_links_are_never_traded_for_uncertain_ones(coupling):
 @given(seeds, st.integers(2, 4), st.integers(1, 40))
 @settings(max_examples=15)
 def test_j_never_falls(coupling, seed, n_classes, n_links):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(n_classes, size=50)
-    X = 3 * rng.normal(size=(n_classes, 2))[y] + 1.5 * rng.normal(size=(50, 2))
-    must, cannot, _, _ = flipped(Links.from_labels(y, n_links, random_state=seed), 0.3, seed)
+    rng, X, must, cannot = noisy_problem(seed, n_classes, n_links)
     links = Links(
         must,
         cannot,
@@ -171,7 +177,7 @@ def test_j_never_falls(coupling, seed, n_classes, n_links):
 
 @both_couplings
 def test_one_class_takes_uncertain_must_links(coupling):
-    """With one class no pair can be apart: a doubted must-link is right after all."""
+    """With one class no pair can be apart: a doubtful must-link must be right."""
     X = np.random.default_rng(0).normal(size=(20, 2))
     links = Links(must=[(0, 1), (2, 3)], must_confidence=0.8)
     model = LinkMixture(1, coupling=coupling).fit(X, links=links)
@@ -182,7 +188,7 @@ def test_one_class_takes_uncertain_must_links(coupling):
 @both_couplings
 @pytest.mark.parametrize("seed", range(2))
 def test_wrong_links_with_a_confidence_hurt_less_than_certain_ones(coupling, seed):
-    """A fifth of sixty links is wrong; no two share a point, so that nothing contradicts them but the points."""
+    """A fifth of sixty links is wrong; no two share a point, so that only the points contradict them."""
     X, y = make_blobs(200, centers=[[0, 0], [5, 0], [0, 5]], random_state=seed)
     rows = np.random.default_rng(seed).permutation(200)[:120].reshape(-1, 2)
     same = y[rows[:, 0]] == y[rows[:, 1]]
@@ -204,7 +210,7 @@ def test_wrong_links_with_a_confidence_hurt_less_than_certain_ones(coupling, see
 @both_couplings
 @pytest.mark.parametrize("seed", range(3))
 def test_the_m_step_of_the_reliability_is_a_share_of_right_links(coupling, seed):
-    """Right links plus nine, by all links plus ten; what is right comes from enumeration."""
+    """Right links plus nine, divided by all links plus ten; what is right comes from enumeration."""
     rng = np.random.default_rng(seed)
     scene = random_scene(rng, Wish(3, 1, 10, 6, 0, n_uncertain=9, annotators=("ann", "bob", "cid")))
     made = {"pairwise": Pairwise(learn_reliability=True), "graph": Graph(learn_reliability=True)}[coupling]
@@ -272,7 +278,7 @@ def test_log_likelihood_of_the_training_data_with_learned_reliability(coupling, 
     }[named]
     assert set(model.annotator_reliability_) == expected
     assert all(0 < q < 1 for q in model.annotator_reliability_.values())
-    # Links of somebody new are trusted as far as anybody is at first.
+    # Links of a new annotator get the initial reliability.
     newcomer = Links(must[:3], must_annotators="eva")
     doubted = Links(must[:3], must_confidence=0.9)
     given_model = LinkMixture(
@@ -290,10 +296,7 @@ def test_log_likelihood_of_the_training_data_with_learned_reliability(coupling, 
 @given(seeds, st.integers(2, 4), st.integers(1, 40), st.sampled_from([0.5, 1.0, 3.0]))
 @settings(max_examples=15)
 def test_the_trace_never_falls_when_reliability_is_learned(coupling, seed, n_classes, n_links, link_weight):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(n_classes, size=50)
-    X = 3 * rng.normal(size=(n_classes, 2))[y] + 1.5 * rng.normal(size=(50, 2))
-    must, cannot, _, _ = flipped(Links.from_labels(y, n_links, random_state=seed), 0.3, seed)
+    rng, X, must, cannot = noisy_problem(seed, n_classes, n_links)
     links = Links(
         must,
         cannot,
@@ -360,7 +363,7 @@ def test_learning_without_any_link(coupling):
 
 @pytest.mark.parametrize("coupling", [Pairwise(), Graph(), Graph(sampling="points")])
 def test_a_coupling_object_and_links_that_name_annotators(coupling):
-    """Either it learns, as its name would, or it takes links as they are given; it does not doubt them in silence."""
+    """It either learns reliability or takes links as given; it never lowers their confidence silently."""
     X, y = blobs(80)
     links = Links.from_labels(y, 30, random_state=0)
     named = Links(links.must, links.cannot, must_annotators="ann", cannot_annotators="ann")
@@ -388,12 +391,12 @@ def test_a_coupling_object_that_learns(coupling):
     assert model.log_likelihood(X, turned) == pytest.approx(by_name.log_likelihood(X, turned), rel=1e-10)
 
 
-# Which links to look at again.
+# Which links to review.
 
 
 @both_couplings
 def test_links_to_review_by_enumeration(coupling):
-    """The probability comes from the two points of the pair and all statements on it, in the pairwise model."""
+    """The probability follows from both points of the pair and all statements about it, in the pairwise model."""
     for seed in range(4):
         rng = np.random.default_rng(seed)
         scene = random_scene(rng, Wish(3, 1, 10, 6, 3, n_uncertain=7))

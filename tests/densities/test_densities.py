@@ -4,7 +4,7 @@ from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 
 from linkmix.basics.errors import DegenerateCluster
-from linkmix.densities import FORMS, Full, Gaussian
+from linkmix.densities import FORMS, Full, Gaussian, StudentT
 from oracles import COVARIANCE_TYPES, covariance_matrix, moments, random_problem
 
 every_form = pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
@@ -275,4 +275,11 @@ def about_the_origin(X, weights, covariance_type):
 
 def test_the_default_is_full_covariance():
     assert isinstance(Gaussian().form, Full)
-    assert repr(Gaussian()) == "Gaussian(Full(), reg_covar=1e-06)"
+    assert Gaussian(None) == Gaussian()
+    assert repr(Gaussian()) == "Gaussian(form=Full(), reg_covar=1e-06, shrinkage=0.0)"
+
+
+@pytest.mark.parametrize("family", [Gaussian, StudentT])
+def test_what_is_no_form_of_covariance_is_refused(family):
+    with pytest.raises(ValueError, match=r"form='full' is not a form of covariance: choose Full\(\), Tied\(\), "):
+        family("full")

@@ -162,7 +162,7 @@ def test_a_component_without_rows_looks_like_all_rows(density, X):
 
 @every_case
 def test_nothing_is_ever_impossible(density, X):
-    """A column that is all zeros in the start says nothing against another value later."""
+    """A column that is all zeros in the start does not rule out another value later."""
     density = type(density)(1e-6, n_levels=4) if isinstance(density, Categorical) else type(density)(1e-6)
     parameters = density.start(np.zeros((1000, 2)), np.ones((1000, 1)))
     assert np.all(np.isfinite(density.log_density(parameters, np.ones((1, 2)))))
@@ -250,11 +250,16 @@ def test_bad_starts_are_refused(density, mapping, message):
         density.given(mapping, (1, 1), 2)
 
 
-def test_a_start_of_the_user_is_drawn_to_its_mean():
+def test_a_start_given_by_the_user_is_pooled_to_its_mean():
     found = Poisson().given({"rates": [[[1.0]], [[3.0]]]}, (2, 1), 1)
     np.testing.assert_array_equal(found.pooled, [2.0])
     found = Categorical().given({"probabilities": [[[[0.2, 0.8]]], [[[0.4, 0.6]]]]}, (2, 1), 1)
     np.testing.assert_allclose(found.pooled, [[0.3, 0.7]])
+
+
+def test_levels_compare_equal_whatever_they_came_in():
+    assert Categorical(n_levels=[2, 3]) == Categorical(n_levels=np.array([2, 3])) == Categorical(n_levels=(2, 3))
+    assert Categorical(n_levels=np.int64(2)) == Categorical(n_levels=2) != Categorical(n_levels=[2])
 
 
 def test_representations():

@@ -74,7 +74,7 @@ def test_log_density_is_the_integral_over_what_is_missing(covariance_type, d):
 
 @every_form
 def test_log_density_is_the_integral_by_adaptive_quadrature(covariance_type):
-    """The same by a rule that knows nothing of Gaussians, for one missing column and for two."""
+    """The same by a generic quadrature rule, for one missing column and for two."""
     density, parameters, matrices = parameters_of(covariance_type, 3)
     X = np.array([[0.3, np.nan, -1.0], [np.nan, 0.8, np.nan]])
     found = density.log_density(parameters, X)
@@ -122,7 +122,7 @@ def test_sums_are_integrals_over_what_is_missing(covariance_type, d):
 
 @every_form
 def test_a_fit_reaches_the_maximum_of_the_observed_likelihood(covariance_type):
-    """With one component, no change of a mean or of a covariance raises the likelihood of what was observed."""
+    """With one component, no change of a mean or covariance raises the likelihood of the observed values."""
     rng = np.random.default_rng(3)
     X = with_holes(rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)) + 2.0, 0.3)
     density = Gaussian(FORMS[covariance_type], 0.0)
@@ -197,7 +197,7 @@ def test_the_start_uses_what_was_observed(covariance_type):
     found = Gaussian(FORMS[covariance_type], 0.0).start(X, weights)
     column = np.nanmean(X[:, 1])
     np.testing.assert_allclose(found.means, [[0.875, (1 + 3 + 1.5) / 3], [10.0, column]], rtol=1e-14)
-    # A group without any value in a column has the variance that the others have there, not none.
+    # A group without any value in a column gets the variance of the other groups there, not zero.
     within = np.nanvar(X[:4, 1])
     if covariance_type == "diag":
         np.testing.assert_allclose(found.covariances[0], [np.var(X[:4, 0]), within], rtol=1e-12)
@@ -251,7 +251,7 @@ def test_columns_that_almost_repeat_each_other_lose_nothing(covariance_type, abs
 
 
 def test_filling_in_by_hand_is_worse():
-    """Holes depend on the other column: the mean of what is left is off, that of the fit is not."""
+    """Missingness depends on the other column: the mean of the remaining values is biased, that of the fit is not."""
     rng = np.random.default_rng(0)
     X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=4000)
     X[X[:, 0] > 0, 1] = np.nan

@@ -201,23 +201,34 @@ def test_a_degenerate_part_stays_a_degenerate_cluster():
 
 def test_representation():
     density = Product({"a": (Poisson(), [1]), "b": (Bernoulli(), range(1))})
-    assert repr(density) == "Product({'a': (Poisson(smoothing=1.0), [1]), 'b': (Bernoulli(smoothing=1.0), [0])})"
+    assert (
+        repr(density) == "Product(parts={'a': (Poisson(smoothing=1.0), (1,)), 'b': (Bernoulli(smoothing=1.0), (0,))})"
+    )
 
 
-# A density of one's own: all that it takes.
+def test_parts_are_copied():
+    parts = {"a": (Poisson(), [1]), "b": (Bernoulli(), [0])}
+    density = Product(parts)
+    parts["c"] = (Poisson(), [2])
+    parts["a"][1].append(3)
+    assert density == Product({"a": (Poisson(), (1,)), "b": (Bernoulli(), range(1))})
 
 
-@dataclass(frozen=True)
+# A user-defined density: all that it takes.
+
+
+@dataclass(frozen=True, eq=False)
 class Rates:
     rates: np.ndarray  # (C, d)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sums(Statistics):
     weight: np.ndarray  # (C,)
     total: np.ndarray  # (C, d)
 
 
+@dataclass(frozen=True)
 class Exponential(Density[Rates, Sums]):
     """Waiting times."""
 

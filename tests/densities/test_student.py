@@ -71,7 +71,7 @@ def posterior_of_u(x, mean, matrix, nu):
     precision = {"epsabs": 0.0, "epsrel": 1e-12, "limit": 500}
 
     def integral(function):
-        # u = v^2 takes the edge off at 0.
+        # u = v^2 removes the singularity at 0.
         return quad(
             lambda v: function(v * v) * np.exp(log_joint(x, v * v, mean, matrix, nu)) * 2 * v, 0, high**0.5, **precision
         )[0]
@@ -158,7 +158,7 @@ def test_the_likelihood_never_falls(covariance_type, clusters_per_class, degrees
 @every_form
 @pytest.mark.parametrize("reg_covar", [0.1, 10.0])
 def test_a_cautious_step_never_lowers_the_likelihood(covariance_type, reg_covar):
-    """Nor does it where the usual step, with so much added, does."""
+    """Even if the usual step, with such a large reg_covar, does."""
     X = heavy_data(n=10)
     weights = np.ones((20, 1))
     exact = StudentT(FORMS[covariance_type], 0.0, None)
@@ -193,7 +193,7 @@ def test_degrees_of_freedom_are_found(nu):
 
 
 def test_degrees_of_freedom_stay_within_their_limits():
-    """Points on a circle have shorter tails than any Gaussian: no end of degrees of freedom would be enough."""
+    """Points on a circle have shorter tails than any Gaussian: no degrees of freedom would be enough."""
     angle = np.linspace(0, 2 * np.pi, 50, endpoint=False)
     X, weights = np.column_stack([np.cos(angle), np.sin(angle)]), np.ones((50, 1))
     density = StudentT(degrees_of_freedom=None)
@@ -324,4 +324,7 @@ def test_a_fit_with_missing_values_is_near_that_of_all_values():
 def test_number_of_parameters():
     assert StudentT().n_parameters(3, 2) == Gaussian().n_parameters(3, 2)
     assert StudentT(degrees_of_freedom=None).n_parameters(3, 2) == Gaussian().n_parameters(3, 2) + 3
-    assert repr(StudentT()) == "StudentT(Full(), reg_covar=1e-06, degrees_of_freedom=4.0)"
+
+
+def test_representation():
+    assert repr(StudentT()) == "StudentT(form=Full(), reg_covar=1e-06, degrees_of_freedom=4.0, shrinkage=0.0)"

@@ -1,4 +1,4 @@
-"""How the labels of linked points depend on each other."""
+"""Couplings: how the labels of linked points depend on each other."""
 
 from linkmix.couplings.base import BoundCoupling, Coupling, LinkExpectation
 from linkmix.couplings.graph import Graph

@@ -1,7 +1,7 @@
 """What a coupling must offer to the EM engine.
 
-A coupling says how the labels of linked points depend on each other. It sees the linked points only, and of them only
-the log-density of each class: it knows nothing of clusters, covariances or columns.
+A coupling says how the labels of linked points depend on each other. It sees only the linked points, and for each of
+them only the log-density of each class: it knows nothing of clusters, covariances or columns.
 """
 
 from abc import ABC, abstractmethod
@@ -11,20 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.couplings.class_weights import normalise_class_weights
 from linkmix.links import Links
 from linkmix.native import PairTable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinkExpectation:
-    """What the E-step says of the linked points.
+    """The result of the E-step for the linked points.
 
     Attributes
     ----------
     log_likelihood : float
-        The part of J that belongs to the links.
+        The part of J that comes from the links.
     label_weights : ndarray of shape (n_linked, n_classes)
-        Sum of the label responsibilities of each linked point over all items that it is part of.
+        Sum of the label responsibilities of each linked point over all items that it belongs to.
     class_counts : ndarray of shape (n_classes,)
         Expected number of labels of each class. A must-link has one label, though it has two points.
     """
@@ -35,7 +36,7 @@ class LinkExpectation:
 
 
 NO_RELIABILITY: Floats = np.empty(0)
-"""What a coupling without annotators to judge goes by."""
+"""The reliabilities of a coupling that learns none."""
 
 
 class BoundCoupling(ABC):
@@ -47,33 +48,35 @@ class BoundCoupling(ABC):
     ) -> LinkExpectation:
         """E-step of the linked points from ``log p(x | class)`` (n_linked, n_classes) and the class weights."""
 
-    @abstractmethod
     def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
         """M-step of the class weights, from the label counts of the free points and the last E-step.
 
-        The counts of the free points come divided by the weight of a link, which leaves the solution the same.
+        By default the shares of the classes. A coupling whose prior is normalised by a function of the class weights
+        needs more. The counts of the free points are already divided by the weight of a link, which does not change
+        the solution.
         """
+        return normalise_class_weights(free_counts + expectation.class_counts, previous)
 
     def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
-        """Labels of the linked points, from what `expect` sees: the most probable one of each, if nothing else is said.
+        """Labels of the linked points, from the arguments of `expect`; by default the most probable label of each.
 
-        A coupling whose links are certain gives labels that meet them.
+        A coupling with certain links returns labels that satisfy them.
         """
         return np.asarray(self.expect(class_log_density, class_weights, reliability).label_weights.argmax(axis=1))
 
     def to_native(self) -> PairTable | None:
-        """All that is said of the linked points as pairs; None where more is said, or where the core would not do."""
+        """Everything known about the linked points as pairs; None if that is not enough, or not for the core."""
         return None
 
-    # A coupling that learns how far annotators can be trusted has more to say.
+    # For a coupling that learns how far annotators can be trusted:
 
     @property
     def annotators(self) -> tuple[Hashable, ...]:
-        """Those whose reliability is learned."""
+        """Annotators whose reliability is learned."""
         return ()
 
     def first_reliability(self) -> Floats:
-        """Reliability of each annotator at the start."""
+        """Initial reliability of each annotator."""
         return NO_RELIABILITY
 
     def reliability(self, expectation: LinkExpectation, previous: Floats) -> Floats:
@@ -87,6 +90,9 @@ class BoundCoupling(ABC):
 
 class Coupling(ABC):
     """A way in which links tie labels together.
+
+    The couplings of linkmix are frozen dataclasses whose fields are their settings. Equality, representation and
+    saving follow from the fields.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ MAX_NEWTON_STEPS = 100
 
 
 def normalise_class_weights(counts: Floats, previous: Floats | None = None) -> Floats:
-    """Shares of the counts, none under 1e-12; without any counts the previous weights, or equal ones."""
+    """Shares of the counts, at least 1e-12 each; without any counts the previous weights, or equal ones."""
     total = counts.sum()
     if not total > 0:
         return np.full(len(counts), 1 / len(counts)) if previous is None else previous
@@ -52,7 +52,7 @@ def solve_class_weights(counts: ArrayLike, n_cannot: float, previous: ArrayLike 
     n_cannot : float
         Number of cannot-links among them (a sum of weights when links are weighted).
     previous : array-like of shape (n_classes,), optional
-        Where the search starts, and the answer when the counts say nothing (two classes, cannot-links only).
+        Where the search starts, and the result if the counts determine nothing (two classes, cannot-links only).
 
     Returns
     -------
@@ -83,7 +83,7 @@ def solve_class_weights(counts: ArrayLike, n_cannot: float, previous: ArrayLike 
         raise ValueError("cannot-links need at least two classes, got counts of one: pass more classes")
     if n_cannot == 0:
         return normalise_class_weights(c, start)
-    if c.size == 2:  # each cannot-link has one end in either class, whatever the weights: it says nothing of them
+    if c.size == 2:  # each cannot-link has one end in either class, whatever the weights: it does not affect them
         return normalise_class_weights(np.maximum(c - n_cannot, 0.0), start)
     return _newton(c, float(n_cannot), start)
 
@@ -103,14 +103,14 @@ def _newton(c: Floats, n_cannot: float, start: Floats | None) -> Floats:
         apart = np.exp(log_probability_apart(np.log(a)))
         q = a * np.exp(leave_one_out(np.log(a))) / apart  # (M,) share of one end of a cannot-link, sums to one
         gradient = n1 * a + 2 * n_cannot * q - c
-        at_floor = (theta <= lowest) & (gradient > 0)  # a class that wants no weight at all rests on the floor
+        at_floor = (theta <= lowest) & (gradient > 0)  # a class with vanishing weight stays at the lower bound
         gradient[at_floor] = 0.0
         if np.abs(gradient).max() <= 1e-13 * c.sum():
             break
         pairs = np.outer(a, a) / apart
         np.fill_diagonal(pairs, 0.0)
         hessian = n_cannot * (2 * np.diag(q) + 2 * pairs - 4 * np.outer(q, q)) + n1 * (np.diag(a) - np.outer(a, a))
-        # The objective does not change when all of theta shifts; the last two terms make the system regular.
+        # The objective is invariant under shifts of theta; these two terms make the system regular.
         hessian += (c.sum() / len(c)) * (np.ones_like(hessian) / len(c) + 1e-14 * np.eye(len(c)))
         hessian[at_floor, :] = hessian[:, at_floor] = 0.0
         hessian[at_floor, at_floor] = 1.0
@@ -120,11 +120,11 @@ def _newton(c: Floats, n_cannot: float, start: Floats | None) -> Floats:
             trial = theta + size * step
             trial = np.maximum(trial - log_sum_exp(trial), lowest)
             trial_value = objective(trial)
-            # Close to the minimum the objective is flat to rounding, while Newton's step still gains digits.
+            # Close to the minimum the objective is flat to rounding, but a Newton step still gains digits.
             if trial_value <= value + 1e-4 * size * min(slope, 0.0) + 1e-13 * (abs(value) + c.sum()):
                 break
             size /= 2
         else:
-            break  # no step lowers the objective any more: rounding is reached
+            break  # no step lowers the objective any more: only rounding errors are left
         theta, value = trial, trial_value
     return normalise_class_weights(np.exp(theta - log_sum_exp(theta)))

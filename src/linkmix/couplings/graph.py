@@ -1,18 +1,18 @@
 """One network over all links: must-links merge points into chunklets, cannot-links join chunklets.
 
-The labels of a component of the network are inferred together, exactly as long as the network is not too dense. With
-certain links that share no point this is the pairwise coupling; where links share points it knows more. With Gaussian
-clusters it is GMM-EC (Shental, Bar-Hillel, Hertz and Weinshall, 2003).
+The labels of each connected component are inferred jointly, and exactly unless the network is too dense. For certain
+links that share no point this equals the pairwise coupling; where links share points it uses more information. With
+Gaussian clusters it is GMM-EC (Shental, Bar-Hillel, Hertz and Weinshall, 2003).
 
     p(X, z) = (1 / Z) prod_j a_{z_j}^{e_j} p(X_j | z_j) prod_{(j, k) cannot} [z_j != z_k] prod_l q_l(z)
 
-``e_j`` is 1 where chunklets are drawn independently and the number of points where points are. ``Z`` is the same sum
-without data. A link of confidence q is an observation, made with probability q if the labels agree with it and 1 - q if
-not; what is observed needs no place in ``Z``.
+``e_j`` is 1 if chunklets are drawn independently, and the number of points if points are. ``Z`` is the same sum without
+data. A link of confidence q is an observation, made with probability q if the labels agree with it and 1 - q if not;
+observations do not enter ``Z``.
 """
 
 import warnings
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp
-from linkmix.basics.checks import check_choice
+from linkmix.basics.checks import check_choice, check_flag
 from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.couplings.class_weights import SMALLEST_WEIGHT, normalise_class_weights, solve_class_weights
@@ -31,28 +31,28 @@ from linkmix.couplings.network import (
     LabelPosterior,
     UndecidedNetwork,
 )
-from linkmix.couplings.statements import Statements
+from linkmix.couplings.statements import BoundStatements, Statements, StatementsExpectation
 from linkmix.links import Links
 
 SAMPLING = ("chunklets", "points")
 LARGEST_TABLE, LARGEST_QUICK_TABLE = 2**20, 2**12
-"""Numbers in the largest table of exact inference: a second for each step of EM, and a millisecond."""
+"""Entries of the largest table of exact inference: about a second, or a millisecond, for each step of EM."""
 WEIGHT_STEPS = 200
-"""Steps of the search for the class weights in one M-step."""
+"""Largest number of optimiser steps for the class weights in one M-step."""
 LOOPY_TOL, QUICK_LOOPY_TOL = 1e-8, 1e-3
-"""Largest change of a message at which belief propagation stops."""
+"""Belief propagation stops when no message changes by more than this."""
 
 
 @contextmanager
 def unwarned() -> Iterator[None]:
-    """Say nothing of networks that are too wide for exact inference, where no inference is asked of them."""
+    """Silence the warning about networks too wide for exact inference, where no inference is needed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApproximateInference)
         yield
 
 
 class LinkGraph:
-    """Chunklets, the certain cannot-links between them, and what uncertain links say.
+    """Chunklets, the certain cannot-links between them, and the evidence of uncertain links.
 
     Shared by the coupling, which needs probabilities, and by `most_probable_labels`, which needs labels.
     """
@@ -73,7 +73,7 @@ class LinkGraph:
         same, _ = self.statements.evidence(self.statements.first_reliability())
         ends = self.chunklet[self.statements.pairs]  # (n_pairs, 2)
         inside = ends[:, 0] == ends[:, 1]
-        # Certain must-links are the chunklets; what else is said within one of them is a constant.
+        # Certain must-links form the chunklets; any other statement within a chunklet is a constant.
         self.inside = np.flatnonzero(inside)
         self.between = np.flatnonzero(~inside)
         self.certain = np.isneginf(same[self.between])
@@ -85,7 +85,7 @@ class LinkGraph:
             )
 
     def potentials(self, reliability: Floats) -> tuple[Floats, Floats, float]:
-        """Log-potentials of the edges for equal and different labels, and the constant of what lies in chunklets."""
+        """Log-potentials of the edges for equal and different labels, and the constant from within chunklets."""
         same, different = self.statements.evidence(reliability)
         return same[self.between], different[self.between], float(same[self.inside].sum())
 
@@ -98,21 +98,21 @@ class LinkGraph:
     def most_probable_labels(self, node: Floats, reliability: Floats) -> Ints:
         """Jointly most probable labels of the linked points, from the log-potentials of the chunklets.
 
-        Certain links hold, or InfeasibleLinks is raised.
+        They satisfy all certain links; InfeasibleLinks is raised if that is impossible.
         """
         log_same, log_different, _ = self.potentials(reliability)
         with self._naming_links():
             return np.asarray(self.network.most_probable(node, log_same, log_different)[self.chunklet])
 
     def infer(self, node: Floats, reliability: Floats) -> tuple[LabelPosterior, float]:
-        """Posterior of the chunklets, and the constant of what lies within them."""
+        """Posterior of the chunklets, and the constant from within them."""
         log_same, log_different, constant = self.potentials(reliability)
         with self._naming_links():
             return self.network.infer(node, log_same, log_different), constant
 
     @contextmanager
     def _naming_links(self) -> Iterator[None]:
-        """Say which links can not be met, where the network speaks of edges between chunklets."""
+        """Translate errors about edges between chunklets into errors about links."""
         try:
             yield
         except UndecidedNetwork as error:
@@ -125,26 +125,23 @@ class LinkGraph:
             raise InfeasibleLinks(str(error), Links(cannot=cannot)) from None
 
 
-@dataclass(frozen=True)
-class GraphExpectation(LinkExpectation):
-    """What else the M-step needs to know of the network.
+@dataclass(frozen=True, eq=False)
+class GraphExpectation(StatementsExpectation):
+    """What else the M-step needs to know about the network.
 
     Attributes
     ----------
     loose_counts : ndarray of shape (n_classes,)
-        The class counts of chunklets without any cannot-link.
-    same : ndarray of shape (n_pairs,)
-        Probability that each pair of the statements shares its class.
+        The class counts of chunklets without cannot-links.
     prior_counts : ndarray of shape (n_classes,)
-        The class counts that are expected without data.
+        The class counts expected without data.
     """
 
     loose_counts: Floats
-    same: Floats
     prior_counts: Floats
 
 
-class BoundGraph(BoundCoupling):
+class BoundGraph(BoundStatements):
     """A network of chunklets."""
 
     def __init__(
@@ -161,9 +158,10 @@ class BoundGraph(BoundCoupling):
             loopy_tol=loopy_tol,
         )
         graph = self.graph
+        self.statements = graph.statements
         self._exponent = graph.size if sampling == "points" else np.ones(len(graph.size))
-        # The prior network has the certain cannot-links alone. Most of it is simple: a chunklet of exponent 1 that is
-        # alone sums to one, two of them apart to 1 - sum a^2. The rest is a network of its own.
+        # The prior network contains only the certain cannot-links, and most of it is simple: an isolated chunklet of
+        # exponent 1 sums to 1, two of them apart to 1 - sum a^2. The rest is a separate network.
         edges = np.unique(np.sort(graph.edges[graph.certain], axis=1), axis=0)
         degree = np.bincount(edges.ravel(), minlength=len(graph.size))
         plain = self._exponent == 1
@@ -175,7 +173,7 @@ class BoundGraph(BoundCoupling):
         self._rest = np.flatnonzero(rest)
         number = np.cumsum(rest) - 1
         rest_edges = number[edges[~pair]]
-        with unwarned():  # the network of all links has warned already
+        with unwarned():  # the network of all links has already warned
             hard = np.ones(len(rest_edges), dtype=bool)
             self._prior = LabelNetwork(
                 len(self._rest), n_classes, rest_edges, hard=hard, max_table=max_table, loopy_tol=loopy_tol
@@ -186,7 +184,7 @@ class BoundGraph(BoundCoupling):
     def expect(
         self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
     ) -> GraphExpectation:
-        """Posterior of every chunklet's label, given all links of its component."""
+        """Posterior of each chunklet's label, given all links of its component."""
         graph, log_weights = self.graph, np.log(class_weights)
         node = self._node(class_log_density, log_weights)
         posterior, constant = graph.infer(node, reliability)
@@ -198,8 +196,8 @@ class BoundGraph(BoundCoupling):
             posterior.log_partition + constant - log_prior,
             posterior.marginals[graph.chunklet],
             weighted.sum(axis=0),
-            weighted[self._alone].sum(axis=0),
             same,
+            weighted[self._alone].sum(axis=0),
             prior_counts,
         )
 
@@ -208,16 +206,16 @@ class BoundGraph(BoundCoupling):
         return self.graph.most_probable_labels(self._node(class_log_density, np.log(class_weights)), reliability)
 
     def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
-        """Weights that maximise the expected log-likelihood: convex in log a, its gradient a difference of counts."""
+        """Weights that maximise the expected log-likelihood: concave in log a, the gradient a difference of counts."""
         assert isinstance(expectation, GraphExpectation)
         counts = free_counts + expectation.class_counts
         if not len(self._rest):
-            if len(previous) == 2:  # pairs say nothing of two class weights; leave them out before they cancel
+            if len(previous) == 2:  # pairs do not depend on two class weights; leave them out before they cancel
                 return normalise_class_weights(free_counts + expectation.loose_counts, previous)
             return solve_class_weights(counts, self._n_pairs, previous)
-        if not self._prior.is_exact:  # the gradient would be approximate and dear: take the shares of the labels
+        if not self._prior.is_exact:  # the gradient would be approximate and costly: use the shares of the labels
             return normalise_class_weights(counts, previous)
-        if self._quick:  # one step towards counts as expected, without another look at the network
+        if self._quick:  # one step towards the expected counts, without inference in the network
             expected = expectation.prior_counts + (counts.sum() - expectation.prior_counts.sum()) * previous
             return normalise_class_weights(previous * counts / expected, previous)
 
@@ -243,7 +241,7 @@ class BoundGraph(BoundCoupling):
         return self._exponent[:, None] * log_weights + self.graph.sum_up(class_log_density)
 
     def _log_prior_partition(self, log_weights: Floats) -> tuple[float, Floats]:
-        """Log of the sum over all labels without data, and the expected class counts, for normalised weights."""
+        """Log-partition function without data, and the expected class counts, for normalised weights."""
         weights = np.exp(log_weights)
         log_partition, counts = 0.0, self._alone.sum() * weights
         if self._n_pairs:
@@ -258,24 +256,6 @@ class BoundGraph(BoundCoupling):
             counts = counts + exponent @ prior.marginals
         return log_partition, counts
 
-    @property
-    def annotators(self) -> tuple[Hashable, ...]:
-        """Those whose reliability is learned."""
-        return self.graph.statements.annotators
-
-    def first_reliability(self) -> Floats:
-        """Reliability of each annotator at the start."""
-        return self.graph.statements.first_reliability()
-
-    def reliability(self, expectation: LinkExpectation, previous: Floats) -> Floats:
-        """Share of right statements of each annotator."""
-        assert isinstance(expectation, GraphExpectation)
-        return self.graph.statements.reliability(expectation.same) if len(previous) else previous
-
-    def log_prior(self, reliability: Floats) -> float:
-        """Logarithm of the prior of the reliabilities."""
-        return self.graph.statements.log_prior(reliability)
-
 
 @dataclass(frozen=True)
 class Graph(Coupling):
@@ -288,20 +268,24 @@ class Graph(Coupling):
     sampling : {"chunklets", "points"}, default="chunklets"
         What is drawn independently before the links are known: groups of must-linked points, or points.
     quick : bool, default=False
-        Whether to be content with belief propagation, an approximation, where exact inference would take more than a
-        millisecond, and with class weights that climb a little in each step: for the comparison of many fits.
+        Whether to approximate, for comparing many fits: belief propagation where exact inference would take more than
+        a millisecond, and one small step for the class weights instead of a full M-step.
     """
 
     learn_reliability: bool = False
     sampling: str = "chunklets"
     quick: bool = False
 
+    def __post_init__(self) -> None:
+        check_flag("learn_reliability", self.learn_reliability)
+        check_choice("sampling", self.sampling, SAMPLING)
+        check_flag("quick", self.quick)
+
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Build the network."""
-        check_choice("sampling", self.sampling, SAMPLING)
         if links.relations:
             raise ValueError(
-                f"coupling 'graph' knows must-links and cannot-links alone, but got {links}: use coupling='pairwise' "
+                f"coupling 'graph' supports only must-links and cannot-links, but got {links}: use coupling='pairwise' "
                 "for relations with a table"
             )
         return BoundGraph(links, n_linked, n_classes, self.sampling, self.learn_reliability, self.quick)

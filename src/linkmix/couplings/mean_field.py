@@ -1,23 +1,24 @@
-"""PPC: links as penalties in the prior of the labels (Lu and Leen, 2004), inferred by mean field.
+"""PPC: links as penalties in the label prior (Lu and Leen, 2004), with mean-field inference.
 
     p(z) ~ prod_i a_{z_i} prod_{(i, j)} exp(w_ij [z_i = z_j]),        w_ij = +w for a must-link, -w for a cannot-link
 
-The E-step finds independent label distributions that are closest to the posterior, by coordinate ascent
+The E-step finds the independent label distributions closest to the posterior, by coordinate ascent
 
     q_i(m) ~ a_m p(x_i | m) exp(sum_j w_ij q_j(m))
 
-over groups of points that share no link, so that every update raises the bound. The normalisation of the prior is left
-out, as in the published method: class weights are shares of the expected labels.
+over groups of points without links among them, so that every update raises the bound. As in the published method, the
+normalisation of the prior is left out: class weights are shares of the expected labels.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from linkmix.basics.arrays import Floats, Ints, log_sum_exp
+from linkmix.basics.checks import check_number
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
-from linkmix.couplings.class_weights import normalise_class_weights
 from linkmix.links import Links
 
 MAX_SWEEPS = 200
@@ -30,7 +31,7 @@ class BoundMeanField(BoundCoupling):
     def __init__(self, links: Links, n_linked: int, weight: float) -> None:
         pairs = np.concatenate([links.must, links.cannot])
         penalty = weight * np.repeat([1.0, -1.0], [links.n_must, links.n_cannot])
-        # A link of confidence c is worth log-odds of c in the published method; here its weight shrinks with it.
+        # The published method weighs a link of confidence c by its log-odds; here the weight is scaled by 2 c - 1.
         confidence = np.concatenate(
             [
                 np.ones(n) if given is None else 2 * given - 1
@@ -45,7 +46,7 @@ class BoundMeanField(BoundCoupling):
     def expect(
         self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
     ) -> LinkExpectation:
-        """Mean-field labels of the linked points, and the bound they reach."""
+        """Mean-field labels of the linked points, and the bound that they attain."""
         log_joint = np.log(class_weights) + class_log_density
         labels = np.exp(log_joint - log_sum_exp(log_joint)[:, None])
         for _ in range(MAX_SWEEPS):
@@ -60,10 +61,6 @@ class BoundMeanField(BoundCoupling):
         bound = (labels * (finite - log_labels)).sum() + 0.5 * (labels * (self.penalties @ labels)).sum()
         return LinkExpectation(float(bound), labels, labels.sum(axis=0))
 
-    def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
-        """Shares of the classes."""
-        return normalise_class_weights(free_counts + expectation.class_counts, previous)
-
 
 @dataclass(frozen=True)
 class MeanField(Coupling):
@@ -72,10 +69,13 @@ class MeanField(Coupling):
     Parameters
     ----------
     weight : float, default=1.0
-        Gain in log-probability of a must-link that holds, and loss of a cannot-link that does not.
+        Log-probability gained by each must-link that holds and lost by each cannot-link that is violated.
     """
 
     weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, Real, 0)
 
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Prepare the penalties."""
@@ -83,7 +83,7 @@ class MeanField(Coupling):
 
 
 def _independent_groups(pairs: Ints, n_linked: int) -> list[Ints]:
-    """Groups of points without links among them: a greedy colouring of the graph of links."""
+    """Groups of points without links among them, by greedy colouring of the link graph."""
     neighbours: list[list[int]] = [[] for _ in range(n_linked)]
     for a, b in pairs.tolist():
         neighbours[a].append(b)

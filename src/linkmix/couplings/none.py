@@ -1,4 +1,4 @@
-"""No coupling: an ordinary mixture. Every point is free."""
+"""No coupling: an ordinary mixture in which every point is free."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from linkmix.basics.arrays import Floats
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
-from linkmix.couplings.class_weights import normalise_class_weights
 from linkmix.links import Links
 from linkmix.native import NO_PAIRS, PairTable
 
@@ -20,10 +19,6 @@ class BoundUncoupled(BoundCoupling):
         """Nothing to add."""
         return LinkExpectation(0.0, np.zeros_like(class_log_density), np.zeros(len(class_weights)))
 
-    def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
-        """Shares of the classes."""
-        return normalise_class_weights(free_counts, previous)
-
     def to_native(self) -> PairTable | None:
         """No pairs."""
         return NO_PAIRS
@@ -31,7 +26,7 @@ class BoundUncoupled(BoundCoupling):
 
 @dataclass(frozen=True)
 class Uncoupled(Coupling):
-    """Points are independent. Links are refused: nothing would become of them."""
+    """Points are independent. Links are refused, since they would have no effect."""
 
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Refuse links."""

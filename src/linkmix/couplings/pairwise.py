@@ -1,10 +1,9 @@
 """The paper's coupling: each link is an item of its own, with a joint distribution of its two labels.
 
-A point in several links is part of several items; the items do not know of each other. What that gains and costs
-against one network over all links is told in docs/model.md.
+A point in several links belongs to several items, which are independent of each other. docs/model.md compares this with
+one network over all links.
 """
 
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,35 +12,33 @@ from scipy.sparse import csr_array
 
 from linkmix import native
 from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
+from linkmix.basics.checks import check_flag
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.couplings.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
 from linkmix.couplings.graph import LinkGraph, unwarned
 from linkmix.couplings.none import BoundUncoupled
-from linkmix.couplings.statements import Statements
+from linkmix.couplings.statements import BoundStatements, Statements, StatementsExpectation
 from linkmix.links import Links, Relation
 
 
-@dataclass(frozen=True)
-class PairwiseExpectation(LinkExpectation):
-    """What else the M-step needs to know of the pairs.
+@dataclass(frozen=True, eq=False)
+class PairwiseExpectation(StatementsExpectation):
+    """What else the M-step needs to know about the pairs.
 
     Attributes
     ----------
     must_counts : ndarray of shape (n_classes,)
-        The class counts of pairs in their possibility "same class" alone.
+        The class counts of pairs under the hypothesis "same class" alone.
     n_apart : float
         Expected number of pairs with different classes.
-    same : ndarray of shape (n_pairs,)
-        Probability that each pair shares its class.
     """
 
     must_counts: Floats
     n_apart: float
-    same: Floats
 
 
-class BoundPairwise(BoundCoupling):
-    """Pairs that share a label or do not; pairs of which we are not certain are a mixture of both."""
+class BoundPairwise(BoundStatements):
+    """Pairs that share a label or do not; an uncertain pair is a mixture of both."""
 
     def __init__(self, links: Links, n_linked: int, n_classes: int, learn_reliability: bool) -> None:
         self.statements = Statements.of(links, learn_reliability=learn_reliability)
@@ -65,25 +62,25 @@ class BoundPairwise(BoundCoupling):
         return replace(found, log_likelihood=log_likelihood, label_weights=points)
 
     def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
-        """Jointly most probable labels of all points that links tie together, as in the graph coupling.
+        """Jointly most probable labels of all points connected by links, as in the graph coupling.
 
-        A point that is in relations of other kinds alone has its most probable label there.
+        A point that occurs only in relations of other kinds gets its own most probable label.
         """
         links = self._links
         linked = np.isin(np.arange(self._n_linked), np.concatenate([links.must, links.cannot]))
-        together = self._labels_at_peace(class_log_density, class_weights)
+        together = self._labels_without_conflict(class_log_density, class_weights)
         if together is not None:
             return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
-        with unwarned():  # the most probable labels are searched for, whatever the width
+        with unwarned():  # only the most probable labels are needed, which can be searched for at any width
             graph = LinkGraph(links, self._n_linked, self._n_classes, learn_reliability=self._learn_reliability)
         node = np.log(class_weights) + graph.sum_up(class_log_density)
         together = graph.most_probable_labels(node, reliability)
         return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
 
-    def _labels_at_peace(self, class_log_density: Floats, class_weights: Floats) -> Ints | None:
-        """Most probable label of each chunklet, if links are certain and these labels meet all cannot-links.
+    def _labels_without_conflict(self, class_log_density: Floats, class_weights: Floats) -> Ints | None:
+        """Most probable label of each chunklet, if links are certain and these labels satisfy all cannot-links.
 
-        Then no other labels that meet the links are more probable, and there is no need to search.
+        Then no other labels that satisfy the links are more probable, and no search is needed.
         """
         same, apart = self._evidence
         if self.annotators or not np.all(np.isneginf(same) ^ np.isneginf(apart)):
@@ -97,33 +94,15 @@ class BoundPairwise(BoundCoupling):
     def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
         """Weights that maximise the expected log-likelihood, the normalisation of cannot-links included."""
         assert isinstance(expectation, PairwiseExpectation)
-        if len(previous) == 2:  # cannot-links say nothing of two class weights; leave them out before they cancel
+        if len(previous) == 2:  # cannot-links do not depend on two class weights; leave them out before they cancel
             return normalise_class_weights(free_counts + expectation.must_counts, previous)
         return solve_class_weights(free_counts + expectation.class_counts, expectation.n_apart, previous)
 
     def to_native(self) -> native.PairTable | None:
-        """The pairs; not where relations of other kinds are among them, or where reliability is learned."""
+        """The pairs; None if there are relations of other kinds, or if reliability is learned."""
         if self._tables or self.annotators:
             return None
         return self._pairs.to_native(*self._evidence)
-
-    @property
-    def annotators(self) -> tuple[Hashable, ...]:
-        """Those whose reliability is learned."""
-        return self.statements.annotators
-
-    def first_reliability(self) -> Floats:
-        """Reliability of each annotator at the start."""
-        return self.statements.first_reliability()
-
-    def reliability(self, expectation: LinkExpectation, previous: Floats) -> Floats:
-        """Share of right statements of each annotator."""
-        assert isinstance(expectation, PairwiseExpectation)
-        return self.statements.reliability(expectation.same) if len(previous) else previous
-
-    def log_prior(self, reliability: Floats) -> float:
-        """Logarithm of the prior of the reliabilities."""
-        return self.statements.log_prior(reliability)
 
 
 @dataclass(frozen=True)
@@ -137,6 +116,9 @@ class Pairwise(Coupling):
     """
 
     learn_reliability: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("learn_reliability", self.learn_reliability)
 
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Prepare the pairs."""
@@ -152,7 +134,7 @@ class Pairwise(Coupling):
 
 
 class _Pairs:
-    """Pairs of points, each of which shares a label or does not, as far as the evidence allows either."""
+    """Pairs of points that share a label or do not, as far as the evidence allows either."""
 
     def __init__(self, pairs: Ints, log_same: Floats, log_apart: Floats, n_linked: int, n_classes: int) -> None:
         self._maybe_same = log_same > -np.inf
@@ -200,14 +182,14 @@ class _Pairs:
             float(log_likelihood.sum()),
             together_to_points @ shared + first_to_points @ first + second_to_points @ second,
             must_counts + first.sum(axis=0) + second.sum(axis=0),
+            posterior[:, 0],
             must_counts,
             float(posterior[:, 1].sum()),
-            posterior[:, 0],
         )
 
     @cached_property
     def _incidences(self) -> tuple[csr_array, csr_array, csr_array]:
-        """Responsibilities of pairs become those of points by sparse products."""
+        """Sparse matrices that turn responsibilities of pairs into those of points."""
         together, apart = self._pairs[self._maybe_same], self._pairs[self._maybe_apart]
         return (
             _incidence(together, self._n_linked),
@@ -217,7 +199,7 @@ class _Pairs:
 
     @cached_property
     def _by_kind(self) -> tuple[Ints, Ints]:
-        """Order of the pairs by what they may be, so that the native core does not change its mind; and the pairs."""
+        """Order of the pairs by what is possible, so that the native core can predict its branches; and the pairs."""
         order = np.argsort(self._maybe_same + 2 * self._maybe_apart, kind="stable")
         return order, np.ascontiguousarray(self._pairs[order], dtype=np.int64)
 
@@ -230,10 +212,10 @@ class _Pairs:
         )
         same = np.empty_like(ordered)
         same[self._by_kind[0]] = ordered
-        return PairwiseExpectation(log_likelihood, labels, class_counts, must_counts, n_apart, same)
+        return PairwiseExpectation(log_likelihood, labels, class_counts, same, must_counts, n_apart)
 
     def to_native(self, log_same: Floats, log_apart: Floats) -> native.PairTable:
-        """The evidence as weights, of which the larger one is one."""
+        """The evidence as weights, scaled so that the larger one is 1."""
         order, pairs = self._by_kind
         log_same = log_same[order]
         log_apart = np.where(self._maybe_apart, log_apart, -np.inf)[order]
@@ -242,7 +224,7 @@ class _Pairs:
 
 
 class _Table:
-    """Pairs whose two labels have a joint distribution of their own, which owes nothing to the class weights."""
+    """Pairs whose labels have their own joint distribution, independent of the class weights."""
 
     def __init__(self, relation: Relation, n_linked: int) -> None:
         self.pairs = relation.pairs
@@ -262,7 +244,7 @@ class _Table:
 
 
 def _incidence(pairs: Ints, n_linked: int) -> csr_array:
-    """Sparse (n_linked, n_pairs) matrix with a one wherever a point is part of a pair."""
+    """Sparse (n_linked, n_pairs) matrix with a one where a point belongs to a pair."""
     rows = pairs.ravel()
     columns = np.repeat(np.arange(len(pairs)), pairs.shape[1])
     return csr_array((np.ones(len(rows)), (rows, columns)), shape=(n_linked, len(pairs)))

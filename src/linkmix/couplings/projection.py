@@ -1,15 +1,16 @@
-"""EM-PC: posteriors are pushed until every cannot-link holds in expectation (Graca, Ganchev and Taskar, 2007).
+"""EM-PC: posteriors projected until every cannot-link holds in expectation (Graca, Ganchev and Taskar, 2007).
 
 The E-step finds the labels ``q`` closest to the posterior ``p`` for which both ends of a cannot-link together have at
 most one label of each class in expectation:
 
     q = argmin KL(q || p)        subject to q_a^m + q_b^m <= 1 for every cannot-link (a, b) and class m
 
-The objective that EM climbs is the log-likelihood of the points minus this divergence.
+EM climbs the log-likelihood of the points minus this divergence.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.optimize import minimize
@@ -17,8 +18,8 @@ from scipy.sparse import bsr_array, csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 
 from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
+from linkmix.basics.checks import check_number
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
-from linkmix.couplings.class_weights import normalise_class_weights
 from linkmix.links import Links
 
 NEWTON_STEPS = 50
@@ -27,7 +28,7 @@ TOLERANCE = 1e-10
 
 
 def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Floats, float, Floats]:
-    """Labels closest to the posterior under the constraints of cannot-links.
+    """Labels closest to the posterior that satisfy the constraints of the cannot-links.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Flo
     pairs : ndarray of shape (n_pairs, 2)
         Cannot-links, each once.
     slack : float
-        By how much the constraints may be missed, in the Euclidean norm over all of them.
+        By how much the constraints may be violated, in the Euclidean norm over all of them.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def _newton(
     multipliers: Floats,
     pairs: Ints,
 ) -> Floats:
-    """Projected Newton steps from where L-BFGS ended, at half the digits: the dual is flat to rounding there."""
+    """Projected Newton steps from where L-BFGS ended, with half the digits: there the dual is flat to rounding."""
     n_pairs, n_classes = multipliers.shape
     number = np.arange(n_pairs * n_classes).reshape(n_pairs, n_classes)
     rows = np.concatenate([number.ravel(), number.ravel()])
@@ -118,7 +119,7 @@ def _newton(
         while size > 1e-8:
             trial = np.maximum(flat + size * step, 0.0)
             trial_value, trial_gradient = negative_dual(trial)
-            # The dual is flat to rounding long before the constraints are met: then their violation decides.
+            # The dual is flat to rounding long before the constraints are met; then their violation decides.
             flatness = 1e-12 * (1 + abs(value))
             if trial_value < value - flatness or (
                 trial_value <= value + flatness and _missed(trial, trial_gradient) < 0.9 * missed
@@ -132,10 +133,10 @@ def _newton(
 
 
 def _sweep(log_posterior: Floats, multipliers: Floats, pairs: Ints) -> Floats:
-    """Meet one constraint after the other, each exactly, until all are met.
+    """Satisfy one constraint after the other exactly, until all hold.
 
-    Where probabilities are 0 and 1 to rounding the dual has no curvature left for Newton. One multiplier alone has a
-    closed form in logits: with q_a + q_b = 1, half the sum of both logits is what it has to change by.
+    Where probabilities are 0 or 1 up to rounding, the dual has no curvature left for Newton's method. A single
+    multiplier has a closed form in logits: with q_a + q_b = 1, it changes by half the sum of both logits.
     """
     multipliers = multipliers.copy()
     log_labels = log_posterior.copy()
@@ -160,7 +161,7 @@ def _sweep(log_posterior: Floats, multipliers: Floats, pairs: Ints) -> Floats:
 
 
 def _matchings(pairs: Ints) -> list[Ints]:
-    """Pairs in groups in which no two share a point, so that a group can be moved at once."""
+    """Groups of pairs that share no point, so that a whole group can be updated at once."""
     taken: dict[int, set[int]] = {}
     groups: list[list[int]] = []
     for number, (a, b) in enumerate(pairs.tolist()):
@@ -175,15 +176,15 @@ def _matchings(pairs: Ints) -> list[Ints]:
 
 
 def _missed(flat: Floats, gradient: Floats) -> float:
-    """By how much the conditions of the optimum are missed: tight where a multiplier pulls, met where none does."""
+    """Violation of the optimality conditions: constraints are tight where a multiplier is positive, else met."""
     return float(np.abs(np.where(flat > 0, gradient, np.minimum(gradient, 0.0))).max())
 
 
 def _first_multipliers(log_posterior: Floats, pairs: Ints) -> Floats:
     """Exact multipliers of a pair that shares no point with another; a start for the others.
 
-    At most one class can be too probable for both ends. There q_a = sigmoid((logit p_a - logit p_b) / 2), which takes
-    a multiplier of half the sum of the logits.
+    At most one class can be too probable at both ends. There q_a = sigmoid((logit p_a - logit p_b) / 2), which
+    corresponds to a multiplier of half the sum of the logits.
     """
     probability = np.exp(log_posterior)
     with np.errstate(divide="ignore"):
@@ -207,10 +208,6 @@ class BoundProjection(BoundCoupling):
         labels, divergence, _ = project(log_joint - log_row[:, None], self.pairs, self.slack)
         return LinkExpectation(float(log_row.sum()) - divergence, labels, labels.sum(axis=0))
 
-    def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:
-        """Shares of the classes."""
-        return normalise_class_weights(free_counts + expectation.class_counts, previous)
-
 
 @dataclass(frozen=True)
 class Projection(Coupling):
@@ -219,11 +216,14 @@ class Projection(Coupling):
     Parameters
     ----------
     slack : float, default=0.0
-        By how much all constraints together may be missed.
+        By how much the constraints may be violated, in the Euclidean norm over all of them.
     """
 
     slack: float = 0.0
 
+    def __post_init__(self) -> None:
+        check_number("slack", self.slack, Real, 0)
+
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
-        """Refuse what the method can not use."""
+        """Prepare the constraints."""
         return BoundProjection(links, self.slack)

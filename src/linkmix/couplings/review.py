@@ -8,18 +8,18 @@ from linkmix.couplings.pairwise import BoundPairwise
 from linkmix.links import Links
 
 NOMINAL_CONFIDENCE = 0.95
-"""What a certain link is taken for here: one that can not be wrong could not be ranked."""
+"""Confidence assumed for a certain link: a link that cannot be wrong could not be ranked."""
 
 REVIEW = np.dtype([("a", np.int64), ("b", np.int64), ("kind", "U6"), ("probability_wrong", np.float64)])
 
 
 def links_to_review(links: Links, class_log_density: Floats, class_weights: Floats) -> Array:
-    """Every link with the probability that it is wrong, given the densities of its two points; the worst first.
+    """Every link with the probability that it is wrong, given the densities of its two points, most doubtful first.
 
     Parameters
     ----------
     links : Links
-        Links between the points, with the confidence each of them has before its points are looked at.
+        Links between the points, each with its confidence before the points are considered.
     class_log_density : ndarray of shape (n_points, n_classes)
     class_weights : ndarray of shape (n_classes,)
 

@@ -1,7 +1,7 @@
-"""What the links say of each pair of points, and how far that can be trusted.
+"""What the links say about each pair of points, and how far that can be trusted.
 
 A certain link leaves one possibility: same class, or different classes. A link that is right with probability q leaves
-two: what it says, with weight q, and the opposite, with weight 1 - q. Several statements on one pair multiply.
+two: what it says, with weight q, and the opposite, with weight 1 - q. Several statements about one pair multiply.
 """
 
 from collections.abc import Hashable
@@ -10,31 +10,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.couplings.base import BoundCoupling, LinkExpectation
 from linkmix.links import Links
 
 FIRST_RELIABILITY = 0.9
-"""Where learning starts, for annotators whose links come without a confidence."""
+"""Initial reliability of annotators whose links have no confidence."""
 PRIOR_RIGHT, PRIOR_WRONG = 9.0, 1.0
-"""Pseudo-counts of right and wrong links: a handful of surprising ones must not make an annotator useless."""
+"""Pseudo-counts of right and wrong links, so that a few surprising links do not discredit an annotator."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Statements:
-    """Statements sorted by the pair they are about: all must-links in their order, then all cannot-links.
+    """Statements about pairs of points: all must-links in their order, then all cannot-links.
 
     Attributes
     ----------
     pairs : ndarray of shape (n_pairs, 2)
-        Each pair of points that any statement is about, once.
+        Each pair of points that occurs in a statement, once.
     pair : ndarray of shape (n_statements,)
-        Which pair a statement is about.
+        The pair that each statement is about.
     says_same : ndarray of bool, shape (n_statements,)
     confidence : ndarray of shape (n_statements,)
-        Probability that the statement is right; where reliability is learned, the first guess at it.
+        Probability that the statement is right; where reliability is learned, the first guess.
     annotator : ndarray of shape (n_statements,)
-        Number of the annotator whose reliability is learned, -1 where the confidence stands.
+        Number of the annotator whose reliability is learned, -1 where the confidence is fixed.
     annotators : tuple
-        The annotators by number; None stands for statements that name nobody.
+        The annotators by number; None stands for statements without an annotator.
     """
 
     pairs: Ints
@@ -46,7 +47,7 @@ class Statements:
 
     @classmethod
     def of(cls, links: Links, *, learn_reliability: bool) -> "Statements":
-        """Statements of links; with ``learn_reliability`` nobody's confidence is taken for granted."""
+        """Statements of links; with ``learn_reliability`` every annotator's confidence is learned."""
         ends = np.sort(np.concatenate([links.must, links.cannot]), axis=1)
         pairs, pair = np.unique(ends, axis=0, return_inverse=True)
         says_same = np.arange(len(ends)) < links.n_must
@@ -83,7 +84,7 @@ class Statements:
         return same, different
 
     def first_reliability(self) -> Floats:
-        """Mean confidence of each annotator's statements, kept off certainty so that there is something to learn."""
+        """Mean confidence of each annotator's statements, capped below certainty so that it can be learned."""
         counts = np.bincount(self.annotator[self.annotator >= 0], minlength=len(self.annotators))
         sums = np.bincount(
             self.annotator[self.annotator >= 0],
@@ -98,7 +99,7 @@ class Statements:
         return np.where(self.says_same, same, 1 - same)
 
     def reliability(self, same_probability: Floats) -> Floats:
-        """Share of right statements of each annotator, with the pseudo-counts of the prior."""
+        """Share of correct statements of each annotator, with the pseudo-counts of the prior."""
         right = np.bincount(self.annotator, weights=self.right(same_probability), minlength=len(self.annotators))
         counts = np.bincount(self.annotator, minlength=len(self.annotators))
         return np.asarray((right + PRIOR_RIGHT) / (counts + PRIOR_RIGHT + PRIOR_WRONG))
@@ -106,3 +107,40 @@ class Statements:
     def log_prior(self, reliability: Floats) -> float:
         """Logarithm of the prior of the reliabilities, up to a constant."""
         return float((PRIOR_RIGHT * np.log(reliability) + PRIOR_WRONG * np.log1p(-reliability)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class StatementsExpectation(LinkExpectation):
+    """What the M-step of the reliabilities needs.
+
+    Attributes
+    ----------
+    same : ndarray of shape (n_pairs,)
+        Probability that each pair shares its class.
+    """
+
+    same: Floats
+
+
+class BoundStatements(BoundCoupling):
+    """A coupling that can learn how far the annotators of its statements can be trusted."""
+
+    statements: Statements
+
+    @property
+    def annotators(self) -> tuple[Hashable, ...]:
+        """Annotators whose reliability is learned."""
+        return self.statements.annotators
+
+    def first_reliability(self) -> Floats:
+        """Initial reliability of each annotator."""
+        return self.statements.first_reliability()
+
+    def reliability(self, expectation: LinkExpectation, previous: Floats) -> Floats:
+        """Share of correct statements of each annotator."""
+        assert isinstance(expectation, StatementsExpectation)
+        return self.statements.reliability(expectation.same) if len(previous) else previous
+
+    def log_prior(self, reliability: Floats) -> float:
+        """Logarithm of the prior of the reliabilities."""
+        return self.statements.log_prior(reliability)

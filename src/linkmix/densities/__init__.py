@@ -1,4 +1,4 @@
-"""How the points of a class look."""
+"""Densities: how the points of a cluster are distributed."""
 
 from linkmix.densities.base import BadColumn, Density, Statistics, given_array
 from linkmix.densities.categorical import Categorical

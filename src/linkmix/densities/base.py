@@ -1,7 +1,7 @@
 """What a density must offer to the EM engine.
 
 A density describes ``C`` components at once: how likely each row is under each of them, which sums over weighted rows
-are enough to estimate them, and how parameters follow from those sums. It knows nothing of classes or links.
+suffice to estimate them, and how the parameters follow from those sums. It knows nothing of classes or links.
 """
 
 from abc import ABC, abstractmethod
@@ -16,23 +16,23 @@ from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.native import Components
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Statistics:
-    """Sums over weighted rows. Statistics of two sets of rows add up to those of both."""
+    """Sums over weighted rows. The statistics of two sets of rows add up to those of both together."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
 
 
 class BadColumn(ValueError):
-    """A column holds a value that the density can not describe.
+    """A column holds a value that the density cannot describe.
 
     Parameters
     ----------
     column : int
         Number of the column.
     problem : str
-        The value and the remedy, to be read after the name of the column.
+        The value and the remedy, phrased to follow the name of the column.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class BadColumn(ValueError):
     'column 3 holds 0.5 in row 7: round it'
     """
 
-    # Column and problem stay apart, so that whoever knows the column by another number or name can say so.
+    # Kept apart, so that a caller who knows the column by another number or name can say so.
     def __init__(self, column: int, problem: str) -> None:
         super().__init__(column, problem)
         self.column = column
@@ -57,13 +57,14 @@ Sums = TypeVar("Sums", bound=Statistics)
 class Density(ABC, Generic[Parameters, Sums]):
     """A family of distributions over rows; parameters go in and come back as values.
 
-    Attributes
-    ----------
-    allows_missing : bool
-        Whether rows may hold NaN, which then stands for a value that is not known and is integrated out.
+    The densities of linkmix are frozen dataclasses whose fields are their settings. Equality, representation and
+    saving follow from the fields.
     """
 
-    allows_missing: bool = False
+    @property
+    def allows_missing(self) -> bool:
+        """Whether rows may hold NaN, which stands for an unknown value and is integrated out."""
+        return False
 
     @abstractmethod
     def log_density(self, parameters: Parameters, X: Array) -> Floats:
@@ -78,34 +79,34 @@ class Density(ABC, Generic[Parameters, Sums]):
     ) -> tuple[float, Sums, Floats] | None:
         """Log-likelihood, statistics and weight (C,) of rows from a mixture with ``log_weights`` (C,), in one pass.
 
-        No value of the rows is missing; ``row_weights`` (n,) say how often each of them counts. None where the density
-        has no such pass: the engine then goes by `log_density` and `statistics`.
+        The rows have no missing values; ``row_weights`` (n,) say how often each of them counts. None if the density
+        has no such pass: the engine then calls `log_density` and `statistics`.
         """
         return None
 
     def to_native(self, parameters: Parameters) -> Components | None:
-        """The components as the native core knows them; None where it can not make both steps of EM by itself."""
+        """The components as the native core represents them; None if the core cannot run both steps of EM alone."""
         return None
 
     def from_native(self, components: Components) -> Parameters:
-        """The way back from `to_native`."""
+        """The inverse of `to_native`."""
         raise NotImplementedError
 
     @abstractmethod
     def maximize(self, statistics: Sums, parameters: Parameters) -> Parameters:
-        """Parameters that maximise the expected log-density; ``parameters`` are those the sums were taken with."""
+        """Parameters that maximise the expected log-density; the sums were taken with ``parameters``."""
 
     @abstractmethod
     def start(self, X: Array, weights: Floats) -> Parameters:
-        """First parameters from rows that are assigned to components with ``weights`` (n, C)."""
+        """First parameters, from rows that are assigned to components with ``weights`` (n, C)."""
 
     @abstractmethod
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> Parameters:
-        """Parameters from the arrays of a user, whose leading axes have ``shape``; a wrong shape is a ValueError."""
+        """Parameters from the user's arrays, whose leading axes have ``shape``; a wrong shape is a ValueError."""
 
     @abstractmethod
     def attributes(self, parameters: Parameters, shape: tuple[int, ...]) -> dict[str, Array]:
-        """The arrays of ``given``, with the component axis unfolded to ``shape``."""
+        """The arrays that `given` accepts, with the component axis unfolded to ``shape``."""
 
     @abstractmethod
     def sample(self, parameters: Parameters, component: int, n_samples: int, random: RandomState) -> Array:
@@ -116,11 +117,11 @@ class Density(ABC, Generic[Parameters, Sums]):
         """Number of free parameters of all components together."""
 
     def free_parameters(self, parameters: Parameters, n_components: int, n_features: int) -> int:
-        """Number of free parameters of a fit, for a density where it depends on the data, such as on their levels."""
+        """Number of free parameters of a fit, if it depends on the data, for example on the levels they contain."""
         return self.n_parameters(n_components, n_features)
 
     def check(self, X: Array) -> None:
-        """Refuse rows that the density can not describe, with a ValueError that names column, value and remedy."""
+        """Refuse rows that the density cannot describe, with a ValueError that names column, value and remedy."""
         return
 
     def log_prior(self, parameters: Parameters) -> float:
@@ -128,21 +129,21 @@ class Density(ABC, Generic[Parameters, Sums]):
         return 0.0
 
     def take(self, parameters: Parameters, order: Ints) -> Parameters:
-        """Parameters of the components in another order. As it stands, for a dataclass of arrays (C, ...)."""
+        """Parameters with the components in another order. This default handles a dataclass of arrays (C, ...)."""
         arrays = {f.name: getattr(parameters, f.name)[order] for f in fields(parameters)}  # type: ignore[arg-type]
         return replace(parameters, **arrays)  # type: ignore[type-var]
 
     def maximize_cautiously(self, statistics: Sums, parameters: Parameters) -> Parameters:
         """A step that never lowers the expected log-density, used when `maximize` made the likelihood fall.
 
-        Only a density whose `maximize` is not an exact maximum, such as one that adds to a covariance, needs more
-        than this: to stay where it is.
+        This default stays where it is. Only a density whose `maximize` is not an exact maximum needs more, for example
+        one that adds a constant to a covariance.
         """
         return parameters
 
 
 def given_array(mapping: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Floats:
-    """One array of a start that the user gave, checked for its name, shape and values."""
+    """One array of a start given by the user, checked for its name, shape and values."""
     if name not in mapping:
         raise ValueError(f"init has no {name!r} (it has {sorted(mapping)}): add an array of shape {shape}")
     try:

@@ -1,4 +1,4 @@
-"""Categories: columns of codes, independent given the component, with the prior that `discrete` describes."""
+"""Categories: columns of codes, independent given the component, with the prior described in `discrete`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,17 @@ from linkmix.densities.base import BadColumn, Density, Statistics, given_array
 from linkmix.densities.discrete import DiscreteParameters, Smoothed, is_whole, refuse
 
 MOST_LEVELS = 10_000
-"""A code beyond this is taken for something that is no code, unless ``n_levels`` says otherwise."""
+"""A larger value is taken for a mistake rather than a code, unless ``n_levels`` allows it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LevelSums(Statistics):
     """Weight of the rows with each level, for each component and column."""
 
     counts: Floats  # (C, d, L)
 
 
+@dataclass(frozen=True)
 class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
     """Columns of codes 0, 1, 2, ... that name a level, such as those of scikit-learn's ``OrdinalEncoder``.
 
@@ -35,8 +36,8 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
         Number of pseudo-observations for each component and column, spread over the levels as in the column overall
         (shares q). This is the Dirichlet prior with parameters ``1 + smoothing * q``.
     n_levels : int, sequence of int or None
-        Number of levels, of all columns or of each. None takes as many as the rows of the start show. A code beyond is
-        refused.
+        Number of levels, one for all columns or one for each. None takes the levels found in the rows of the start.
+        Larger codes are refused.
 
     Examples
     --------
@@ -52,20 +53,23 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
 
     allows_missing = True
 
-    def __init__(self, smoothing: float = 1.0, n_levels: int | Sequence[int] | None = None) -> None:
-        super().__init__(smoothing)
-        for levels in [] if n_levels is None else np.ravel(np.asarray(n_levels, dtype=object)):
-            check_number("n_levels", levels, Integral, 1)
-        self.n_levels = n_levels
+    n_levels: int | Sequence[int] | None = None
 
-    def __repr__(self) -> str:
-        levels = "" if self.n_levels is None else f", n_levels={self.n_levels!r}"
-        return f"Categorical(smoothing={self.smoothing!r}{levels})"
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_levels is None:
+            return
+        levels = np.asarray(self.n_levels, dtype=object)
+        for number in levels.ravel():
+            check_number("n_levels", number, Integral, 1)
+        # Plain numbers, so that equal settings compare equal whatever type they came in.
+        plain = tuple(map(int, levels.ravel())) if levels.ndim else int(levels.item())
+        object.__setattr__(self, "n_levels", plain)
 
     def log_density(self, parameters: DiscreteParameters, X: Array) -> Floats:
         """Log-probability of the observed levels of each row under each component, shape (n, C)."""
         C, d, n_codes = parameters.values.shape
-        table = np.zeros((d, n_codes + 1, C))  # the last code is that of a missing value, with probability one
+        table = np.zeros((d, n_codes + 1, C))  # the last code stands for a missing value and has probability one
         known = parameters.pooled > 0
         table[:, :-1][known] = np.log(np.moveaxis(parameters.values, 0, -1)[known])
         return np.asarray(self._indicators(parameters, X) @ table.reshape(-1, C))
@@ -103,7 +107,7 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
         return self.maximize(sums, DiscreteParameters(np.empty(0), pooled))
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> DiscreteParameters:
-        """Probabilities of a user; a column with fewer levels than others has zeros after its last level."""
+        """Probabilities given by the user; a column with fewer levels than others has zeros after its last level."""
         levels = np.shape(mapping.get("probabilities", ()))[-1:]
         values = given_array(mapping, "probabilities", (*shape, n_features, *levels)).reshape(-1, n_features, *levels)
         pooled = values.mean(axis=0)
@@ -119,12 +123,12 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
         return DiscreteParameters(values, pooled)
 
     def attributes(self, parameters: DiscreteParameters, shape: tuple[int, ...]) -> dict[str, Array]:
-        """Probabilities with the components laid out as ``shape``, and those of all rows together."""
+        """Probabilities with the components laid out as ``shape``, and the probabilities of all rows together."""
         values = parameters.values.reshape(*shape, *parameters.values.shape[1:])
         return {"probabilities": values, "pooled_probabilities": parameters.pooled}
 
     def check(self, X: Array) -> None:
-        """Refuse what is no code of a level."""
+        """Refuse values that are not codes of levels."""
         refuse(
             X,
             ~is_whole(X),
@@ -144,7 +148,7 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
         return np.column_stack(columns).astype(np.float64)
 
     def n_parameters(self, n_components: int, n_features: int) -> int:
-        """One less than the number of levels, for each component and column; known if ``n_levels`` is given."""
+        """One less than the number of levels, for each component and column; needs ``n_levels``."""
         n_levels = self._levels(n_features)
         if n_levels is None:
             raise ValueError(
@@ -167,9 +171,9 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
         return np.broadcast_to(np.asarray(self.n_levels, dtype=np.int64), (n_features,))
 
     def _indicators(self, parameters: DiscreteParameters, X: Array) -> csr_array:
-        """Sparse (n, d * (L + 1)) matrix with a one for the code of each column; L stands for a missing value.
+        """Sparse (n, d * (L + 1)) matrix with a one for the code of each column; code L is a missing value.
 
-        Sums over rows and look-ups of log-probabilities are both one product with it.
+        Summing rows and looking up log-probabilities are each one product with it.
         """
         (n, d), n_codes = X.shape, parameters.pooled.shape[1]
         n_levels = np.count_nonzero(parameters.pooled, axis=1)

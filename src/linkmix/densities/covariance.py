@@ -1,10 +1,12 @@
-"""The forms a covariance can take, one object each: everything that depends on the form and nothing else.
+"""The forms a covariance can take, one object each, with everything that depends on the form.
 
 Arrays of ``C`` covariances have the shape (C, d, d), (d, d), (C, d) or (C,) for the full, tied, diagonal and spherical
 form. A *whitener* ``W`` has the shape of its covariance and satisfies ``W W' = covariance^-1``.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -19,23 +21,20 @@ class CovarianceForm(ABC):
     Attributes
     ----------
     name : str
-        The name that scikit-learn gives it.
+        Its name in scikit-learn.
     shared : bool
         Whether all components have the same covariance.
     independent : bool
         Whether the columns are independent within a component.
     """
 
-    name: str
-    shared: bool = False
-    independent: bool = False
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+    name: ClassVar[str]
+    shared: ClassVar[bool] = False
+    independent: ClassVar[bool] = False
 
     @abstractmethod
     def shape(self, components: tuple[int, ...], n_features: int) -> tuple[int, ...]:
-        """Shape of the covariances of components that are laid out as ``components``."""
+        """Shape of the covariances of components laid out as ``components``."""
 
     @abstractmethod
     def n_parameters(self, n_components: int, n_features: int) -> int:
@@ -43,7 +42,7 @@ class CovarianceForm(ABC):
 
     @abstractmethod
     def of(self, array: Floats, component: int) -> Floats:
-        """The covariance, or whitener, of one component."""
+        """The covariance or whitener of one component."""
 
     @abstractmethod
     def matrix(self, covariance: Floats, n_features: int) -> Floats:
@@ -51,11 +50,11 @@ class CovarianceForm(ABC):
 
     @abstractmethod
     def from_matrix(self, matrices: Floats) -> Floats:
-        """Matrices (..., d, d) of second moments in the shape of `moment`."""
+        """Matrices (..., d, d) of second moments, reduced to the shape of `moment`."""
 
     @abstractmethod
     def whiten(self, covariances: Floats) -> Floats:
-        """Whiteners of covariances; DegenerateCluster where one is not positive definite."""
+        """Whiteners of covariances; DegenerateCluster if one is not positive definite."""
 
     @abstractmethod
     def squared_distance(self, differences: Floats, whitener: Floats) -> Floats:
@@ -71,11 +70,11 @@ class CovarianceForm(ABC):
 
     @abstractmethod
     def moment(self, differences: Floats, weights: Floats) -> Floats:
-        """Weighted second moment of the rows, as much of it as the form needs."""
+        """Weighted second moment of the rows, only as much of it as the form needs."""
 
     @abstractmethod
     def covariance(self, second: Floats, first: Floats, weight: Floats) -> Floats:
-        """Covariances about the means, from stacked second and first moments about a pivot. Weights are positive."""
+        """Covariances about the means, from second and first moments about a pivot. The weights are positive."""
 
     @abstractmethod
     def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
@@ -86,7 +85,7 @@ class CovarianceForm(ABC):
         return weight
 
     def pool(self, covariances: Floats, weight: Floats) -> Floats:
-        """Mean of the covariances by weight, repeated for each component."""
+        """Weighted mean of the covariances, repeated for each component."""
         share = weight / weight.sum()
         return np.broadcast_to(np.tensordot(share, covariances, axes=1), covariances.shape)
 
@@ -95,11 +94,11 @@ class CovarianceForm(ABC):
         return np.where(per_covariance(choose, new), new, old)
 
     def take(self, array: Floats, order: Ints) -> Floats:
-        """Covariances, or whiteners, of the components in another order."""
+        """Covariances or whiteners with the components in another order."""
         return np.asarray(array[order])
 
     def better(self, new: Floats, old: Floats, target: Floats, n_features: int) -> Array:
-        """Whether new whiteners have an expected log-density at least that of the old ones, for each covariance.
+        """Whether the new whiteners have an expected log-density no lower than the old ones, for each covariance.
 
         The expectation is over rows with covariance ``target`` about the mean.
         """
@@ -160,13 +159,14 @@ class _Matrix(CovarianceForm):
         try:
             np.linalg.cholesky(regular)
         except np.linalg.LinAlgError:
-            if reg_covar > 0:  # rounding alone makes a large and flat covariance indefinite by about this much
+            if reg_covar > 0:  # rounding alone makes a large, flat covariance indefinite by about this much
                 d = covariances.shape[-1]
                 largest = np.diagonal(covariances, axis1=-2, axis2=-1).max(axis=-1)
                 regular += (4 * d * np.finfo(np.float64).eps * largest)[..., None, None] * np.eye(d)
         return regular
 
 
+@dataclass(frozen=True)
 class Full(_Matrix):
     """Each component has its own covariance matrix."""
 
@@ -184,7 +184,7 @@ class Full(_Matrix):
     def whiten(self, covariances: Floats) -> Floats:
         try:
             return np.stack([_inverse(lower).T for lower in np.linalg.cholesky(covariances)])
-        except np.linalg.LinAlgError:  # one by one, to tell which
+        except np.linalg.LinAlgError:  # one by one, to say which
             return np.stack(
                 [
                     _whiten_matrix(matrix, f"cluster {c} (counted class by class)")
@@ -197,6 +197,7 @@ class Full(_Matrix):
         return np.asarray(second / weight[:, None, None] - shift[:, :, None] * shift[:, None, :])
 
 
+@dataclass(frozen=True)
 class Tied(_Matrix):
     """All components share one covariance matrix."""
 
@@ -255,6 +256,7 @@ class _Variances(CovarianceForm):
         return np.asarray(np.maximum(covariances, 0.0) + reg_covar)
 
 
+@dataclass(frozen=True)
 class Diagonal(_Variances):
     """Each component has its own variance in each column."""
 
@@ -285,6 +287,7 @@ class Diagonal(_Variances):
         return np.asarray(second / weight[:, None] - (first / weight[:, None]) ** 2)
 
 
+@dataclass(frozen=True)
 class Spherical(_Variances):
     """Each component has one variance for all columns."""
 

@@ -1,19 +1,19 @@
-"""Yes or no, and counts: columns that are independent given the component. For categories see `categorical`.
+"""Binary columns and counts, independent given the component. For categories see `categorical`.
 
-All of them have the same prior: ``smoothing`` pseudo-observations that look like the column as a whole, for each
-component and column. A component that has seen few rows stays close to what the column is like overall, and no
-probability is ever 0. What a column is like overall is part of the parameters (``pooled``) and stays as it is during a
-fit, so that EM climbs one and the same objective. It is estimated from the rows of the start by Jeffreys' rule, half an
-observation for each possible value, so that it is never 0 either.
+All of them have the same prior: for each component and column, ``smoothing`` pseudo-observations distributed like the
+column as a whole. A component with few rows stays close to the overall distribution of the column, and no probability
+is ever 0. That overall distribution is part of the parameters (``pooled``) and does not change during a fit, so that EM
+climbs a fixed objective. It is estimated from the rows of the start by Jeffreys' rule, half an observation for each
+possible value, so that it is never 0 either.
 
-A value that is missing (NaN) adds nothing: columns are independent, so it is integrated out by leaving it out.
+A missing value (NaN) adds nothing: columns are independent, so leaving it out integrates it out.
 """
 
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
@@ -24,18 +24,18 @@ from linkmix.basics.checks import check_number
 from linkmix.densities.base import BadColumn, Density, Statistics, given_array
 
 SMALLEST = float(np.finfo(np.float64).eps)
-"""A probability of a Bernoulli stays this far from 0 and 1."""
+"""A Bernoulli probability stays at least this far from 0 and 1."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DiscreteParameters:
-    """Means of the columns (C, d), or probabilities of their levels (C, d, L), and the same of all rows together."""
+    """Means of the columns (C, d) or probabilities of their levels (C, d, L), and the same for all rows together."""
 
     values: Floats
     pooled: Floats  # (d,) or (d, L)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MeanSums(Statistics):
     """Weight and sum of the observed values, for each component and column."""
 
@@ -43,23 +43,22 @@ class MeanSums(Statistics):
     total: Floats  # (C, d)
 
 
+@dataclass(frozen=True)
 class Smoothed:
-    """What a density with pseudo-observations keeps."""
+    """The setting that all densities with pseudo-observations share."""
 
-    def __init__(self, smoothing: float = 1.0) -> None:
-        check_number("smoothing", smoothing, Real, 0)
-        if smoothing == 0:
+    smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("smoothing", self.smoothing, Real, 0)
+        if self.smoothing == 0:
             raise ValueError(
                 "smoothing=0 would let a probability become 0, which no later row can change: choose a small number "
                 "such as 0.001"
             )
-        self.smoothing = smoothing
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(smoothing={self.smoothing!r})"
 
     def take(self, parameters: DiscreteParameters, order: Ints) -> DiscreteParameters:
-        """Parameters of the components in another order."""
+        """Parameters with the components in another order."""
         return DiscreteParameters(parameters.values[order], parameters.pooled)
 
 
@@ -67,8 +66,8 @@ class _Means(Smoothed, Density[DiscreteParameters, MeanSums]):
     """What Bernoulli and Poisson share: the mean of each column is its only parameter."""
 
     allows_missing = True
-    name: str
-    limits: str
+    name: ClassVar[str]
+    limits: ClassVar[str]
 
     @abstractmethod
     def _pool(self, weight: Floats, total: Floats) -> Floats:
@@ -76,7 +75,7 @@ class _Means(Smoothed, Density[DiscreteParameters, MeanSums]):
 
     @abstractmethod
     def _inside(self, means: Floats) -> Floats:
-        """Means moved to where the log-density is finite."""
+        """Means clipped to the range in which the log-density is finite."""
 
     def statistics(self, parameters: DiscreteParameters, X: Array, weights: Floats) -> MeanSums:
         """Weight and sum of the observed values."""
@@ -103,7 +102,7 @@ class _Means(Smoothed, Density[DiscreteParameters, MeanSums]):
         return self.maximize(sums, DiscreteParameters(np.empty(0), pooled))
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> DiscreteParameters:
-        """Means of a user, and those of all rows together, which are the mean of the others if not given."""
+        """Means given by the user, and those of all rows together, by default the mean of the others."""
         values = self._given(mapping, self.name, (*shape, n_features)).reshape(-1, n_features)
         name = f"pooled_{self.name}"
         pooled = self._given(mapping, name, (n_features,)) if name in mapping else values.mean(axis=0)
@@ -119,7 +118,7 @@ class _Means(Smoothed, Density[DiscreteParameters, MeanSums]):
         return array
 
     def attributes(self, parameters: DiscreteParameters, shape: tuple[int, ...]) -> dict[str, Array]:
-        """Means with the components laid out as ``shape``, and those of all rows together."""
+        """Means with the components laid out as ``shape``, and the means of all rows together."""
         values = parameters.values.reshape(*shape, parameters.values.shape[1])
         return {self.name: values, f"pooled_{self.name}": parameters.pooled}
 
@@ -128,14 +127,15 @@ class _Means(Smoothed, Density[DiscreteParameters, MeanSums]):
         return n_components * n_features
 
 
+@dataclass(frozen=True)
 class Bernoulli(_Means):
     """Columns of 0 and 1.
 
     Parameters
     ----------
     smoothing : float
-        Number of pseudo-observations for each component and column, which have a 1 as often as the column overall
-        (share q). This is the Beta prior ``Beta(1 + smoothing * q, 1 + smoothing * (1 - q))``.
+        Number of pseudo-observations for each component and column, with the same share q of ones as the column
+        overall. This is the Beta prior ``Beta(1 + smoothing * q, 1 + smoothing * (1 - q))``.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class Bernoulli(_Means):
         return self.smoothing * float((q * np.log(p) + (1 - q) * np.log1p(-p)).sum())
 
     def check(self, X: Array) -> None:
-        """Refuse what is neither 0 nor 1."""
+        """Refuse values other than 0 and 1."""
         refuse(X, (X != 0) & (X != 1), "where Bernoulli needs 0 or 1: recode it, or use Categorical or Poisson")
 
     def sample(self, parameters: DiscreteParameters, component: int, n_samples: int, random: RandomState) -> Array:
@@ -178,14 +178,15 @@ class Bernoulli(_Means):
         return np.clip(means, SMALLEST, 1 - SMALLEST)
 
 
+@dataclass(frozen=True)
 class Poisson(_Means):
     """Columns of counts.
 
     Parameters
     ----------
     smoothing : float
-        Number of pseudo-observations for each component and column, which have the mean count r of the column
-        overall. This is the Gamma prior with shape ``1 + smoothing * r`` and rate ``smoothing``.
+        Number of pseudo-observations for each component and column, with the mean count r of the column overall.
+        This is the Gamma prior with shape ``1 + smoothing * r`` and rate ``smoothing``.
 
     Examples
     --------
@@ -213,7 +214,7 @@ class Poisson(_Means):
         return self.smoothing * float((parameters.pooled * np.log(rates) - rates).sum())
 
     def check(self, X: Array) -> None:
-        """Refuse what is no count."""
+        """Refuse values that are not counts."""
         refuse(X, ~is_whole(X), "where Poisson needs a whole number of at least 0: round it, or use Gaussian")
 
     def sample(self, parameters: DiscreteParameters, component: int, n_samples: int, random: RandomState) -> Array:
@@ -229,7 +230,7 @@ class Poisson(_Means):
 
 
 def _log_factorial(counts: Array) -> Floats:
-    """``log(x!)``; small counts come from a table, which is ten times as fast."""
+    """``log(x!)``; small counts are looked up in a table, which is ten times as fast."""
     top = counts.max(initial=0.0)
     if top < counts.size:
         return np.asarray(gammaln(np.arange(1.0, top + 2))[counts.astype(np.intp)])
@@ -237,7 +238,7 @@ def _log_factorial(counts: Array) -> Floats:
 
 
 def _fill(X: Array) -> tuple[Floats | None, Array]:
-    """One where a value is observed and zero elsewhere, None if all are; and the values with zeros for missing ones."""
+    """Indicators of observed values, None if all are observed; and the values, with zeros for missing ones."""
     missing = np.isnan(X)
     if not missing.any():
         return None, X
@@ -250,7 +251,7 @@ def is_whole(X: Array) -> Array:
 
 
 def refuse(X: Array, bad: Array, problem: str) -> None:
-    """Error about the first value that is bad and not missing."""
+    """Raise an error about the first value that is bad and not missing."""
     places = np.argwhere(bad & ~np.isnan(X))
     if len(places):
         row, column = places[0]

@@ -1,13 +1,12 @@
 """The Gaussian density, with any form of covariance.
 
 Sums are taken about the current means (the pivot), so that a small cluster far from the origin keeps its covariance:
-``sum w (x - p)(x - p)'`` loses nothing to cancellation when ``p`` is close to the mean.
+``sum w (x - p)(x - p)'`` suffers no cancellation when ``p`` is close to the mean.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,25 +14,22 @@ from numpy.random import RandomState
 
 from linkmix import native
 from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
-from linkmix.basics.checks import check_number
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.densities import missing
-from linkmix.densities.base import Density, Statistics, given_array
-from linkmix.densities.covariance import CovarianceForm, Diagonal, Full, Spherical, Tied
+from linkmix.densities.base import given_array
+from linkmix.densities.covariance import FORMS, CovarianceForm, Diagonal, Full, Spherical, Tied
+from linkmix.densities.elliptical import NO_SUPPORT, Elliptical, MomentSums, moved_means
 from linkmix.densities.missing import LOG_2_PI
-from linkmix.densities.shrinkage import Shrinkage
 
 NATIVE_FORMS = {Full, Tied, Diagonal, Spherical}
-"""The forms that the native core knows."""
-NO_SUPPORT = float(10 * np.finfo(np.float64).eps)
-"""A component with less weight than this keeps its parameters: its mean would be a ratio of rounding errors."""
+"""The forms that the native core supports."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GaussianParameters:
     """Means (C, d), covariances in the shape of their form, and the whiteners that make the log-density cheap.
 
-    ``pooled`` is the one covariance that all others are shrunk to, where there is such a prior.
+    ``pooled`` is the covariance that the others are shrunk towards, if there is such a prior.
     """
 
     means: Floats
@@ -42,8 +38,8 @@ class GaussianParameters:
     pooled: Floats | None = None
 
 
-@dataclass(frozen=True)
-class GaussianSums(Statistics):
+@dataclass(frozen=True, eq=False)
+class GaussianSums(MomentSums):
     """Weight (C,), first moment (C, d) and second moment (C, ...), both about the current means."""
 
     weight: Floats
@@ -51,8 +47,9 @@ class GaussianSums(Statistics):
     second: Floats
 
 
-class Gaussian(Density[GaussianParameters, GaussianSums]):
-    """Gaussian components. NaN stands for a value that is not known and is integrated out.
+@dataclass(frozen=True)
+class Gaussian(Elliptical[GaussianParameters, GaussianSums]):
+    """Gaussian components. NaN stands for an unknown value and is integrated out.
 
     Parameters
     ----------
@@ -61,13 +58,13 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
     reg_covar : float
         Added to the diagonal of every covariance.
     shrinkage : float
-        Number of pseudo-observations that draw each covariance to the pooled covariance of the start; the number of
-        columns plus two is a good choice for small clusters. A tied covariance is the pooled one already and is left
-        as it is.
+        Number of pseudo-observations that pull each covariance towards the pooled covariance of the start; the number
+        of columns plus two is a good choice for small clusters. A tied covariance is the pooled one and does not
+        change.
 
     Examples
     --------
-    Two groups of three points; the second one has a value that is not known.
+    Two groups of three points; the second group has a missing value.
 
     >>> import numpy as np
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [5.0, 5.0], [5.0, np.nan], [7.0, 7.0]])
@@ -78,22 +75,9 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
     [0, 0, 0, 1, 1, 1]
     """
 
-    allows_missing = True
-
-    def __init__(self, form: CovarianceForm | None = None, reg_covar: float = 1e-6, shrinkage: float = 0.0) -> None:
-        check_number("reg_covar", reg_covar, Real, 0)
-        check_number("shrinkage", shrinkage, Real, 0)
-        self.form = Full() if form is None else form
-        self.reg_covar = reg_covar
-        self.shrinkage = shrinkage
-
-    def __repr__(self) -> str:
-        shrinkage = f", shrinkage={self.shrinkage!r}" if self.shrinkage else ""
-        return f"Gaussian({self.form!r}, reg_covar={self.reg_covar!r}{shrinkage})"
-
-    @property
-    def _prior(self) -> Shrinkage:
-        return Shrinkage(self.form, self.shrinkage)
+    form: CovarianceForm = FORMS["full"]
+    reg_covar: float = 1e-6
+    shrinkage: float = 0.0
 
     def log_density(self, parameters: GaussianParameters, X: Array) -> Floats:
         """Log-density of each row under each component, shape (n, C)."""
@@ -102,7 +86,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         if self._native(X):
             return native.log_density(self.form.name, X, parameters.means, parameters.whiteners)
         n, d = X.shape
-        out = np.empty((n, len(parameters.means)), order="F")  # one component after the other: long rows are fast
+        out = np.empty((n, len(parameters.means)), order="F")  # column by column: long contiguous runs are fast
         X = np.asfortranarray(X)
         for c, mean in enumerate(parameters.means):
             out[:, c] = self.form.squared_distance(X - mean, self.form.of(parameters.whiteners, c))
@@ -112,7 +96,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         return out
 
     def statistics(self, parameters: GaussianParameters, X: Array, weights: Floats) -> GaussianSums:
-        """Weight, first and second moment about the current means; expected ones where values are missing."""
+        """Weight, first and second moment about the current means; expected moments if values are missing."""
         if has_gaps(X):
             moments = missing.moments(self.form, parameters.means, parameters.whiteners, X, weights)
             return GaussianSums(weights.sum(axis=0), *moments)
@@ -131,7 +115,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         self, parameters: GaussianParameters, X: Array, log_weights: Floats, row_weights: Floats | None
     ) -> tuple[float, GaussianSums, Floats] | None:
         """Log-likelihood, statistics and weight in one pass, by the native core."""
-        # A subclass may have a log-density or statistics of its own.
+        # A subclass may define its own log-density or statistics.
         if not (type(self) is Gaussian and self._native(X)):
             return None
         log_likelihood, *sums = native.mixture_sums(
@@ -140,7 +124,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         return log_likelihood, GaussianSums(*sums), sums[0]
 
     def to_native(self, parameters: GaussianParameters) -> native.Components | None:
-        """Components as they stand; none of a subclass, nor with a prior."""
+        """Components unchanged; None for a subclass or with a prior."""
         if type(self) is not Gaussian or type(self.form) not in NATIVE_FORMS or self._prior.weight:
             return None
         return native.Components(
@@ -148,28 +132,25 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         )
 
     def from_native(self, components: native.Components) -> GaussianParameters:
-        """Parameters as they stand."""
+        """Parameters unchanged."""
         return GaussianParameters(components.means, components.covariances, components.whiteners)
 
     def maximize(self, statistics: GaussianSums, parameters: GaussianParameters) -> GaussianParameters:
         """Weighted means and covariances, ``reg_covar`` added to the diagonal (paper, eq. mu and cov)."""
-        supported = (self.form.support(statistics.weight) > NO_SUPPORT) | (self._prior.weight > 0)
-        candidate = self.form.regularise(self._target(statistics, parameters.pooled), self.reg_covar)
         return self._with(
-            self._means(statistics, parameters.means),
-            self.form.select(supported, candidate, parameters.covariances),
+            moved_means(parameters.means, statistics.first, statistics.weight),
+            self._regularised(statistics, parameters.pooled, parameters.covariances),
             parameters.pooled,
         )
 
     def maximize_cautiously(self, statistics: GaussianSums, parameters: GaussianParameters) -> GaussianParameters:
-        """Means as in `maximize`; a covariance only where the regularised one is better than the one it replaces.
+        """Means as in `maximize`; a covariance only if the regularised one is better than the one it replaces.
 
         The mean is the exact maximum under any covariance, so no part of this step lowers the expected log-density
         plus the log-prior.
         """
         candidate = self.maximize(statistics, parameters)
-        target = self._target(statistics, parameters.pooled)
-        better = self.form.better(candidate.whiteners, parameters.whiteners, target, statistics.first.shape[1])
+        better = self._better(statistics, parameters.pooled, candidate.whiteners, parameters.whiteners)
         return GaussianParameters(
             candidate.means,
             self.form.select(better, candidate.covariances, parameters.covariances),
@@ -183,7 +164,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         return self._prior.log_prior(covariances, whiteners, parameters.pooled, parameters.means.shape[1])
 
     def take(self, parameters: GaussianParameters, order: Ints) -> GaussianParameters:
-        """Parameters of the components in another order."""
+        """Parameters with the components in another order."""
         return GaussianParameters(
             parameters.means[order],
             self.form.take(parameters.covariances, order),
@@ -192,9 +173,9 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         )
 
     def start(self, X: Array, weights: Floats) -> GaussianParameters:
-        """Moments of each group of rows. A group too small for a covariance of its own borrows the pooled one.
+        """Moments of each group of rows. A group too small for a covariance of its own gets the pooled one.
 
-        A missing value counts with the mean of its group and the variance that the groups have in common.
+        A missing value counts with the mean of its group and the variance pooled over all groups.
         """
         if has_gaps(X):
             means, variances = missing.observed_moments(X, weights)
@@ -206,15 +187,16 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
             means = centre + sums.first / np.maximum(sums.weight, np.finfo(np.float64).tiny)[:, None]
             sums = self.statistics(GaussianParameters(means, np.empty(0), np.empty(0)), X, weights)
         scatter = self._scatter(sums)
-        own = self.form.support(sums.weight) > X.shape[1]  # fewer points than that have a singular covariance
+        own = self.form.support(sums.weight) > X.shape[1]  # with fewer points the covariance is singular
         pool = self.form.pool(scatter, sums.weight)
         covariances = self.form.select(own, scatter, pool)
         pooled = self.form.of(pool, 0).copy() if self._prior.weight else None
         covariances = self._prior.shrink(covariances, sums.weight, pooled)
-        return self._with(self._means(sums, means), self.form.regularise(covariances, self.reg_covar), pooled)
+        means = moved_means(means, sums.first, sums.weight)
+        return self._with(means, self.form.regularise(covariances, self.reg_covar), pooled)
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> GaussianParameters:
-        """Means and covariances of a user, and ``pooled_covariance``, which is their mean if it is not given."""
+        """Means and covariances given by the user, and ``pooled_covariance``, by default the mean covariance."""
         n_components = prod(shape)
         means = given_array(mapping, "means", (*shape, n_features)).reshape(n_components, n_features)
         covariances = given_array(mapping, "covariances", self.form.shape(shape, n_features))
@@ -228,7 +210,7 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
             raise ValueError(f"init['covariances'] must be positive definite, but {error}") from None
 
     def attributes(self, parameters: GaussianParameters, shape: tuple[int, ...]) -> dict[str, Array]:
-        """Means and covariances with the components laid out as ``shape``; with shrinkage also what they shrink to."""
+        """Means and covariances with the components laid out as ``shape``; with shrinkage also its target."""
         d = parameters.means.shape[1]
         arrays: dict[str, Array] = {
             "means": parameters.means.reshape(*shape, d),
@@ -250,28 +232,17 @@ class Gaussian(Density[GaussianParameters, GaussianSums]):
         return n_components * n_features + self.form.n_parameters(n_components, n_features)
 
     def _native(self, X: Array) -> bool:
-        """Whether the native core serves: it knows the four forms and nothing of missing values."""
+        """Whether the native core can compute this: it supports four forms and no missing values."""
         return type(self.form) in NATIVE_FORMS and native.serves(X)
 
     def _with(self, means: Floats, covariances: Floats, pooled: Floats | None = None) -> GaussianParameters:
         return GaussianParameters(means, covariances, self.form.whiten(covariances), pooled)
 
-    def _means(self, sums: GaussianSums, pivots: Floats) -> Floats:
-        supported = (sums.weight > NO_SUPPORT)[:, None]
-        shift = sums.first / np.where(supported, sums.weight[:, None], 1.0)
-        return np.where(supported, pivots + shift, pivots)
-
     def _scatter(self, sums: GaussianSums) -> Floats:
-        """Covariances about the new means, before anything is added to them."""
         return self.form.covariance(sums.second, sums.first, np.maximum(sums.weight, NO_SUPPORT))
-
-    def _target(self, sums: GaussianSums, pooled: Floats | None) -> Floats:
-        """Covariances that maximise the expected log-density plus the log-prior."""
-        weight = np.where(sums.weight > NO_SUPPORT, sums.weight, 0.0)
-        return self._prior.shrink(self._scatter(sums), weight, pooled)
 
 
 def _symmetric(matrices: Floats) -> bool:
-    """Whether matrices (..., d, d) equal their transposes, but for rounding."""
+    """Whether matrices (..., d, d) equal their transposes up to rounding."""
     size = np.abs(matrices)
     return bool(np.all(np.abs(matrices - matrices.swapaxes(-1, -2)) <= 1e-8 + 1e-5 * size))

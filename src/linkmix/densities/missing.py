@@ -1,17 +1,16 @@
-"""Gaussian rows of which some values are not known: NaN is integrated out.
+"""Gaussian rows with missing values: NaN is integrated out.
 
-The log-density of a row is that of its observed columns, and its sums are expected sums: the conditional mean stands in
-for what is missing, and the conditional covariance of the missing columns adds to the second moment.
+The log-density of a row is that of its observed columns, and its sums are expected sums: the conditional mean replaces
+the missing values, and their conditional covariance is added to the second moment.
 
-All of that is one least-squares problem. Let W be the whitener of the component and x a row minus the mean, with zeros
-in the missing columns m. The conditional mean of the missing values is the f in their place that makes ``|x W|``
-smallest, and what is left is the distance of the observed columns. With ``QR`` the decomposition of the rows m of W,
-transposed:
+All of this is one least-squares problem. Let W be the whitener of the component and x a row minus the mean, with zeros
+in the missing columns m. The conditional mean of the missing values is the filling f that minimises ``|x W|``, and the
+minimum is the distance of the observed columns. With ``QR`` the decomposition of the transposed rows m of W:
 
     f = -(x W) Q R'^-1,  distance = |x W - (x W) Q Q'|,  conditional covariance = R^-1 R'^-1,
 
-and the missing columns take ``log |det R|`` from the log-density. Q and R depend on the row only through its pattern of
-missing columns. Nothing is lost to cancellation, also where columns almost repeat each other.
+and the missing columns subtract ``log |det R|`` from the log-density. Q and R depend on the row only through its
+pattern of missing columns. Nothing cancels, even if columns almost repeat each other.
 """
 
 from collections.abc import Iterator
@@ -25,9 +24,9 @@ from linkmix.densities.covariance import CovarianceForm
 
 LOG_2_PI = float(np.log(2 * np.pi))
 STACK_NUMBERS = 2**17
-"""Numbers in one stack of matrices, so that it stays in cache; patterns beyond that wait for the next stack."""
+"""Numbers in one stack of matrices, so that it stays in cache; further patterns go to the next stack."""
 MANY_ROWS = 8
-"""With more rows to a pattern than this, one product per pattern beats a copy of its matrix for each row."""
+"""With more rows per pattern than this, one product per pattern beats a copy of its matrix for each row."""
 
 
 def log_density(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array) -> Floats:
@@ -39,7 +38,7 @@ def log_density(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array
 
 
 def observed_distances(form: CovarianceForm, means: Floats, whiteners: Floats, X: Array) -> tuple[Floats, Floats, Ints]:
-    """Squared distance and half the log-precision of the observed columns, both (n, C), and how many they are (n,)."""
+    """Squared distance and half the log-precision of the observed columns, both (n, C), and their number (n,)."""
     (n, d), observed = X.shape, ~np.isnan(X)
     distance, half_log_precision = np.empty((2, n, len(means)))
     if form.independent:
@@ -71,7 +70,7 @@ def moments(
 ) -> tuple[Floats, Floats]:
     """Expected first (C, d) and second (C, ...) moments about the means.
 
-    The conditional covariances of what is missing may have weights of their own.
+    The conditional covariances of missing values may have different weights, ``spread_weights``.
     """
     spread_weights = weights if spread_weights is None else spread_weights
     if form.independent:
@@ -135,16 +134,16 @@ def observed_moments(X: Array, weights: Floats) -> tuple[Floats, Floats]:
     return means, squares / np.where(total > 0, total, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Patterns:
-    """Rows that miss the same number of columns, sorted by which ones; never none."""
+    """Rows that miss the same positive number of columns, sorted by which ones."""
 
     rows: Ints  # (n,)
     missing: Ints  # (P, k), the columns that each pattern misses
     bounds: Ints  # (P + 1,), rows bounds[p]:bounds[p + 1] have pattern p
 
     def distances(self, white: Floats, whitener: Floats) -> tuple[Floats, Floats]:
-        """Squared distance of the observed columns, and the log-determinant that the missing ones take away."""
+        """Squared distance of the observed columns, and the log-determinant of the missing ones."""
         q, r = self._decompose(whitener)
         white = white - self._multiply(self._multiply(white, q), q.transpose(0, 2, 1))
         log_missing = np.log(np.abs(np.diagonal(r, axis1=1, axis2=2))).sum(axis=1)
@@ -178,7 +177,7 @@ class _Patterns:
 
 
 def _patterns(observed: Array) -> Iterator[_Patterns]:
-    """All rows that miss something, by how much and what they miss, in stacks of limited size."""
+    """All incomplete rows, grouped by how many and which columns they miss, in stacks of limited size."""
     d = observed.shape[1]
     n_missing = d - observed.sum(axis=1)
     incomplete = np.flatnonzero(n_missing)
@@ -198,6 +197,6 @@ def _patterns(observed: Array) -> Iterator[_Patterns]:
 
 
 def _variances(form: CovarianceForm, whiteners: Floats, means: Floats) -> Floats:
-    """Variances of the columns (C, d), for a form in which columns are independent."""
+    """Variances of the columns (C, d), for a form with independent columns."""
     C, d = means.shape
     return np.stack([np.diagonal(form.matrix(form.of(whiteners, c) ** -2, d)) for c in range(C)])

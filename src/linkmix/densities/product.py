@@ -1,9 +1,10 @@
-"""Columns of different kinds in one model: given the component, each group of columns has a density of its own."""
+"""Columns of different kinds in one model: given the component, each group of columns has its own density."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -12,16 +13,16 @@ from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.densities.base import BadColumn, Density, Statistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProductParameters:
-    """Parameters of each part, by its name."""
+    """Parameters of each part, by name."""
 
     parts: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProductSums(Statistics):
-    """Sums of each part, by its name."""
+    """Sums of each part, by name."""
 
     parts: dict[str, Any]
 
@@ -29,20 +30,22 @@ class ProductSums(Statistics):
         return type(self)({name: sums + other.parts[name] for name, sums in self.parts.items()})
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
+    """A density and its columns."""
+
     density: Density[Any, Any]
     columns: tuple[int, ...]
 
     @property
     def where(self) -> slice | list[int]:
-        """The columns as an index; neighbours as a slice, which copies nothing."""
+        """The columns as an index; a slice if they are adjacent, which copies nothing."""
         first, last = self.columns[0], self.columns[-1]
         if self.columns == tuple(range(first, last + 1)):
             return slice(first, last + 1)
         return list(self.columns)
 
 
+@dataclass(frozen=True)
 class Product(Density[ProductParameters, ProductSums]):
     """A density for each group of columns; the groups are independent given the component.
 
@@ -52,7 +55,7 @@ class Product(Density[ProductParameters, ProductSums]):
     ----------
     parts : mapping of str to (Density, sequence of int)
         Name, density and column numbers of each part. Each column of the data belongs to exactly one part. The name
-        stands before the names of the part's attributes: ``counts`` and ``rates`` become ``counts_rates``.
+        becomes a prefix of the part's attributes: ``counts`` and ``rates`` give ``counts_rates``.
 
     Examples
     --------
@@ -67,11 +70,13 @@ class Product(Density[ProductParameters, ProductSums]):
     ['size_means', 'size_covariances', 'visits_rates']
     """
 
-    def __init__(self, parts: Mapping[str, tuple[Density[Any, Any], Sequence[int]]]) -> None:
-        if not isinstance(parts, Mapping) or not parts:
-            raise ValueError(f"parts={parts!r} names no part: pass {{name: (density, columns)}}")
-        self.parts = parts
-        self._parts = {name: _as_part(name, part) for name, part in parts.items()}
+    parts: Mapping[str, tuple[Density[Any, Any], Sequence[int]]] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, Mapping) or not self.parts:
+            raise ValueError(f"parts={self.parts!r} names no part: pass {{name: (density, columns)}}")
+        # A copy of plain values, so that equal settings compare equal, whatever sequences they came in.
+        object.__setattr__(self, "parts", {name: _checked(name, part) for name, part in self.parts.items()})
         owner: dict[int, str] = {}
         for name, part in self._parts.items():
             for column in part.columns:
@@ -79,12 +84,20 @@ class Product(Density[ProductParameters, ProductSums]):
                     where = f"twice in part {name!r}" if owner[column] == name else f"in {owner[column]!r} and {name!r}"
                     raise ValueError(f"column {column} is {where}: name each column once")
                 owner[column] = name
-        self._columns = owner
-        self.allows_missing = all(part.density.allows_missing for part in self._parts.values())
 
-    def __repr__(self) -> str:
-        parts = ", ".join(f"{name!r}: ({part.density!r}, {list(part.columns)})" for name, part in self._parts.items())
-        return f"Product({{{parts}}})"
+    @cached_property
+    def _parts(self) -> dict[str, _Part]:
+        return {name: _Part(density, tuple(columns)) for name, (density, columns) in self.parts.items()}
+
+    @cached_property
+    def _columns(self) -> dict[int, str]:
+        """The part that each column belongs to."""
+        return {column: name for name, part in self._parts.items() for column in part.columns}
+
+    @property
+    def allows_missing(self) -> bool:
+        """Whether all parts allow missing values."""
+        return all(part.density.allows_missing for part in self._parts.values())
 
     def log_density(self, parameters: ProductParameters, X: Array) -> Floats:
         """Sum of the log-densities of the parts, shape (n, C)."""
@@ -126,7 +139,7 @@ class Product(Density[ProductParameters, ProductSums]):
         return ProductParameters(self._each(lambda _, part: part.density.start(X[:, part.where], weights)))
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> ProductParameters:
-        """Arrays of a user, each with the name of its part before its own."""
+        """Arrays given by the user, each prefixed with the name of its part."""
         self._check_columns(n_features)
 
         def of_part(name: str, part: _Part) -> Any:
@@ -139,7 +152,7 @@ class Product(Density[ProductParameters, ProductSums]):
         return ProductParameters(self._each(of_part))
 
     def attributes(self, parameters: ProductParameters, shape: tuple[int, ...]) -> dict[str, Array]:
-        """The arrays of all parts, each with the name of its part before its own."""
+        """The arrays of all parts, each prefixed with the name of its part."""
         return {
             f"{name}_{key}": array
             for name, part in self._parts.items()
@@ -147,7 +160,7 @@ class Product(Density[ProductParameters, ProductSums]):
         }
 
     def take(self, parameters: ProductParameters, order: Ints) -> ProductParameters:
-        """Parameters of the components in another order."""
+        """Parameters with the components in another order."""
         return ProductParameters(self._each(lambda name, part: part.density.take(parameters.parts[name], order)))
 
     def sample(self, parameters: ProductParameters, component: int, n_samples: int, random: RandomState) -> Array:
@@ -169,7 +182,7 @@ class Product(Density[ProductParameters, ProductSums]):
         )
 
     def check(self, X: Array) -> None:
-        """Refuse columns that no part describes, and what a part refuses."""
+        """Refuse columns that no part describes, and values that a part refuses."""
         self._check_columns(X.shape[1])
         self._each(lambda _, part: part.density.check(X[:, part.where]))
 
@@ -194,17 +207,17 @@ class Product(Density[ProductParameters, ProductSums]):
 
 @contextmanager
 def _naming_columns(name: str, part: _Part) -> Iterator[None]:
-    """Let an error about a column name the part, and the column by its number in the whole table."""
+    """Make an error about a column name its part, and its number in the whole table."""
     try:
         yield
     except BadColumn as error:
         raise BadColumn(part.columns[error.column], f"(part {name!r}) {error.problem}") from None
 
 
-def _as_part(name: str, part: tuple[Density[Any, Any], Iterable[int]]) -> _Part:
+def _checked(name: str, part: tuple[Density[Any, Any], Iterable[int]]) -> tuple[Density[Any, Any], tuple[int, ...]]:
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(
-            f"part {name!r} has no usable name: use letters, digits and underscores, as attributes need it"
+            f"part {name!r} has no usable name: use letters, digits and underscores, as in names of attributes"
         )
     try:
         density, given = part
@@ -218,7 +231,7 @@ def _as_part(name: str, part: tuple[Density[Any, Any], Iterable[int]]) -> _Part:
             raise ValueError(f"part {name!r} has the column {column!r}: use column numbers from 0")
     if not columns:
         raise ValueError(f"part {name!r} has no columns: name some, or leave the part out")
-    return _Part(density, tuple(map(int, columns)))
+    return density, tuple(map(int, columns))
 
 
 def _listed(columns: list[int], most: int = 8) -> str:

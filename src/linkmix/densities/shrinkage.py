@@ -1,10 +1,10 @@
-"""A prior that draws the covariances of all components to one that they have in common.
+"""A prior that pulls the covariances of all components towards a common one.
 
-It weighs as much as ``weight`` observations with the covariance S0 that the groups of the start have in common:
+It counts as ``weight`` observations with the covariance S0 pooled over the groups of the start:
 
     log prior = -weight / 2 * sum over components of (log |S| + tr(S^-1 S0))
 
-S0 is fixed by the start, so that EM never lowers the sum of J and the log-prior.
+S0 is fixed by the start, so that EM never lowers J plus the log-prior.
 """
 
 from collections.abc import Mapping
@@ -20,18 +20,18 @@ from linkmix.densities.covariance import CovarianceForm, per_covariance
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """The prior for one form of covariances; weight 0 is none, and a tied covariance needs none."""
+    """The prior for one form of covariance. Weight 0 means no prior; a tied covariance needs none."""
 
     form: CovarianceForm
     n_observations: float
 
     @property
     def weight(self) -> float:
-        """Number of observations that the prior stands for."""
+        """Number of observations that the prior counts as."""
         return 0.0 if self.form.shared else float(self.n_observations)
 
     def shrink(self, covariances: Floats, weight: Floats, pooled: Floats | None) -> Floats:
-        """Covariances of components with so much weight, drawn to the pooled one; as they are without a prior."""
+        """Covariances of components with this ``weight``, pulled towards the pooled one; unchanged without a prior."""
         if not self.weight:
             return covariances
         share = per_covariance(weight / (weight + self.weight), covariances)
@@ -47,7 +47,7 @@ class Shrinkage:
         return self.weight * float((half_log_precision - 0.5 * trace).sum())
 
     def given(self, mapping: Mapping[str, Any], covariances: Floats, name: str, n_features: int) -> Floats | None:
-        """What a user wants to shrink to, ``pooled_<name>``; the mean of the covariances if it is not given."""
+        """The user's target ``pooled_<name>``, by default the mean of the covariances."""
         if not self.weight:
             return None
         if f"pooled_{name}" not in mapping:
@@ -63,10 +63,10 @@ class Shrinkage:
         return pooled
 
     def target(self, pooled: Floats | None) -> Floats:
-        """The pooled covariance, which parameters made without a prior lack."""
+        """The pooled covariance; an error if the parameters were made without a prior."""
         if pooled is None:
             raise ValueError(
-                f"the parameters have no pooled covariance, which shrinkage={self.n_observations!r} needs: make them "
-                "by the start of this density"
+                f"the parameters have no pooled covariance, which shrinkage={self.n_observations!r} needs: create "
+                "them with the start method of this density"
             )
         return pooled

@@ -1,7 +1,7 @@
-"""The multivariate Student-t density: a Gaussian whose outliers count less.
+"""The multivariate Student-t density: a Gaussian in which outliers count less.
 
-A t-distributed row is Gaussian with covariance ``scale / u``, where u has a Gamma distribution with mean one. EM takes
-u for missing: given the row it has the mean ``(nu + d) / (nu + distance^2)``, with which the row is weighted. A point
+A t-distributed row is Gaussian with covariance ``scale / u``, where u has a Gamma distribution with mean one. EM treats
+u as missing: given the row its mean is ``(nu + d) / (nu + distance^2)``, which becomes the weight of the row. A point
 ten times as far away as the others counts almost a hundred times less.
 """
 
@@ -19,23 +19,23 @@ from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
 from linkmix.basics.checks import check_number
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.densities import missing
-from linkmix.densities.base import Density, Statistics, given_array
-from linkmix.densities.covariance import CovarianceForm, Full, per_covariance
-from linkmix.densities.gaussian import NO_SUPPORT, Gaussian, GaussianParameters
+from linkmix.densities.base import given_array
+from linkmix.densities.covariance import FORMS, CovarianceForm, per_covariance
+from linkmix.densities.elliptical import NO_SUPPORT, Elliptical, MomentSums, moved_means
+from linkmix.densities.gaussian import Gaussian, GaussianParameters
 from linkmix.densities.missing import LOG_2_PI
-from linkmix.densities.shrinkage import Shrinkage
 
 LEAST_DEGREES, MOST_DEGREES = 0.5, 200.0
-"""Degrees of freedom are learned between these: below, a mean has no meaning left; above, the density is Gaussian."""
+"""Limits of learned degrees of freedom: below, a mean is meaningless; above, the density is practically Gaussian."""
 FIRST_DEGREES = 10.0
-"""Where the learning starts."""
+"""Degrees of freedom at the start, if they are learned."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudentParameters:
     """Means (C, d), scales in the shape of their form, their whiteners, and degrees of freedom (C,).
 
-    ``pooled`` is the one scale that all others are shrunk to, where there is such a prior.
+    ``pooled`` is the scale that the others are shrunk towards, if there is such a prior.
     """
 
     means: Floats
@@ -45,8 +45,8 @@ class StudentParameters:
     pooled: Floats | None = None
 
 
-@dataclass(frozen=True)
-class StudentSums(Statistics):
+@dataclass(frozen=True, eq=False)
+class StudentSums(MomentSums):
     """Sums over rows with weight w and expected u: of w, wu, expected w (log u - u), and moments weighted by wu."""
 
     weight: Floats  # (C,)
@@ -56,8 +56,9 @@ class StudentSums(Statistics):
     second: Floats  # (C, ...), about the current means
 
 
-class StudentT(Density[StudentParameters, StudentSums]):
-    """Student-t components, for data with outliers. NaN stands for a value that is not known and is integrated out.
+@dataclass(frozen=True)
+class StudentT(Elliptical[StudentParameters, StudentSums]):
+    """Student-t components, for data with outliers. NaN stands for an unknown value and is integrated out.
 
     Parameters
     ----------
@@ -68,18 +69,19 @@ class StudentT(Density[StudentParameters, StudentSums]):
     degrees_of_freedom : float or None
         The smaller, the heavier the tails. None learns them for each component, between 0.5 and 200.
     shrinkage : float
-        Number of pseudo-observations that draw each scale to the pooled covariance of the start, as for the Gaussian.
+        Number of pseudo-observations that pull each scale towards the pooled covariance of the start, as for the
+        Gaussian.
 
     Notes
     -----
     ``scales`` are not covariances: with nu degrees of freedom, more than two, the covariance is
     ``scale * nu / (nu - 2)``.
-    The distance of all columns together decides how much a row counts, so columns are uncorrelated but not independent
-    under a diagonal scale.
+    The distance over all columns decides how much a row counts, so under a diagonal scale columns are uncorrelated but
+    not independent.
 
     Examples
     --------
-    One point of eleven is far off. It moves the mean of a Gaussian by 9, and that of this density hardly at all.
+    One point of eleven is far off. It moves the mean of a Gaussian by 9, and the mean of this density hardly at all.
 
     >>> import numpy as np
     >>> X = np.append(np.linspace(-1, 1, 10), 100.0)[:, None]
@@ -91,36 +93,17 @@ class StudentT(Density[StudentParameters, StudentSums]):
     True
     """
 
-    def __init__(
-        self,
-        form: CovarianceForm | None = None,
-        reg_covar: float = 1e-6,
-        degrees_of_freedom: float | None = 4.0,
-        shrinkage: float = 0.0,
-    ) -> None:
-        check_number("reg_covar", reg_covar, Real, 0)
-        check_number("shrinkage", shrinkage, Real, 0)
-        if degrees_of_freedom is not None:
-            check_number("degrees_of_freedom", degrees_of_freedom, Real, 0)
-            if degrees_of_freedom == 0:
+    form: CovarianceForm = FORMS["full"]
+    reg_covar: float = 1e-6
+    degrees_of_freedom: float | None = 4.0
+    shrinkage: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.degrees_of_freedom is not None:
+            check_number("degrees_of_freedom", self.degrees_of_freedom, Real, 0)
+            if self.degrees_of_freedom == 0:
                 raise ValueError("degrees_of_freedom=0 is no distribution: choose a positive number such as 4")
-        self.form = Full() if form is None else form
-        self.reg_covar = reg_covar
-        self.degrees_of_freedom = degrees_of_freedom
-        self.shrinkage = shrinkage
-
-    def __repr__(self) -> str:
-        shrinkage = f", shrinkage={self.shrinkage!r}" if self.shrinkage else ""
-        return (
-            f"StudentT({self.form!r}, reg_covar={self.reg_covar!r}, degrees_of_freedom={self.degrees_of_freedom!r}"
-            f"{shrinkage})"
-        )
-
-    @property
-    def _prior(self) -> Shrinkage:
-        return Shrinkage(self.form, self.shrinkage)
-
-    allows_missing = True
 
     def log_density(self, parameters: StudentParameters, X: Array) -> Floats:
         """Log-density of each row under each component, shape (n, C)."""
@@ -138,7 +121,7 @@ class StudentT(Density[StudentParameters, StudentSums]):
         scaled = weights * expected
         # E[log u] = log E[u] + digamma(half) - log(half) for the Gamma posterior of u.
         log_gap = (weights * (np.log(expected) + digamma(half) - np.log(half) - expected)).sum(axis=0)
-        if has_gaps(X):  # given u, what is missing has the covariance scale / u, and counts u times
+        if has_gaps(X):  # given u, a missing value has the covariance scale / u, and counts u times
             first, second = missing.moments(
                 self.form, parameters.means, parameters.whiteners, X, scaled, spread_weights=weights
             )
@@ -148,13 +131,9 @@ class StudentT(Density[StudentParameters, StudentSums]):
 
     def maximize(self, statistics: StudentSums, parameters: StudentParameters) -> StudentParameters:
         """Means and scales of the weighted rows, ``reg_covar`` added; degrees of freedom if they are learned."""
-        supported = (self.form.support(statistics.weight) > NO_SUPPORT) | (self._prior.weight > 0)
-        candidate = self.form.regularise(self._target(statistics, parameters.pooled), self.reg_covar)
-        scales = self.form.select(supported, candidate, parameters.scales)
-        has_mean = (statistics.scaled_weight > NO_SUPPORT)[:, None]
-        shift = statistics.first / np.where(has_mean, statistics.scaled_weight[:, None], 1.0)
+        scales = self._regularised(statistics, parameters.pooled, parameters.scales)
         return StudentParameters(
-            np.where(has_mean, parameters.means + shift, parameters.means),
+            moved_means(parameters.means, statistics.first, statistics.scaled_weight),
             scales,
             self.form.whiten(scales),
             self._degrees(statistics, parameters),
@@ -162,13 +141,12 @@ class StudentT(Density[StudentParameters, StudentSums]):
         )
 
     def maximize_cautiously(self, statistics: StudentSums, parameters: StudentParameters) -> StudentParameters:
-        """As `maximize`, but a scale only where the regularised one is better than the one it replaces.
+        """As `maximize`, but a scale only if the regularised one is better than the one it replaces.
 
         The mean is the exact maximum under any scale, and the degrees of freedom do not depend on either.
         """
         candidate = self.maximize(statistics, parameters)
-        target = self._target(statistics, parameters.pooled)
-        better = self.form.better(candidate.whiteners, parameters.whiteners, target, statistics.first.shape[1])
+        better = self._better(statistics, parameters.pooled, candidate.whiteners, parameters.whiteners)
         return StudentParameters(
             candidate.means,
             self.form.select(better, candidate.scales, parameters.scales),
@@ -190,7 +168,7 @@ class StudentT(Density[StudentParameters, StudentSums]):
         return StudentParameters(moments.means, moments.covariances, moments.whiteners, degrees, moments.pooled)
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> StudentParameters:
-        """Means and scales of a user, and degrees of freedom if they are learned; these may be left out."""
+        """Means and scales given by the user; if degrees of freedom are learned, optionally those too."""
         n_components = int(np.prod(shape))
         means = given_array(mapping, "means", (*shape, n_features)).reshape(n_components, n_features)
         scales = given_array(mapping, "scales", self.form.shape(shape, n_features))
@@ -225,7 +203,7 @@ class StudentT(Density[StudentParameters, StudentSums]):
         return arrays
 
     def take(self, parameters: StudentParameters, order: Ints) -> StudentParameters:
-        """Parameters of the components in another order."""
+        """Parameters with the components in another order."""
         return StudentParameters(
             parameters.means[order],
             self.form.take(parameters.scales, order),
@@ -251,7 +229,7 @@ class StudentT(Density[StudentParameters, StudentSums]):
     def _distances(self, parameters: StudentParameters, X: Array) -> tuple[Floats, Floats, Any]:
         """Squared distances in units of the scales (n, C), half the log-precision, and the number of columns.
 
-        They are those of the observed columns, and the two latter may be the same for all rows.
+        All of them refer to the observed columns; the last two may be the same for all rows.
         """
         if has_gaps(X):
             distance, half_log_precision, d = missing.observed_distances(
@@ -260,7 +238,7 @@ class StudentT(Density[StudentParameters, StudentSums]):
             return distance, half_log_precision, d[:, None]
         n_features = X.shape[1]
         half_log_precision = self.form.half_log_precision(parameters.whiteners, n_features)
-        # What a Gaussian density says but for its height.
+        # The exponent of a Gaussian density, without its normalisation.
         log_density = Gaussian(self.form).log_density(self._as_gaussian(parameters), X)
         distance = 2 * (half_log_precision - n_features / 2 * LOG_2_PI - log_density)
         return np.maximum(distance, 0.0), half_log_precision, n_features
@@ -270,16 +248,11 @@ class StudentT(Density[StudentParameters, StudentSums]):
         return GaussianParameters(parameters.means, parameters.scales, parameters.whiteners)
 
     def _scatter(self, sums: StudentSums) -> Floats:
-        """Scales about the new means, before anything is added to them: sums weighted by wu, divided by those of w."""
+        # Moments weighted by wu, divided by the sums of w.
         scaled_weight = np.maximum(sums.scaled_weight, NO_SUPPORT)
         covariance = self.form.covariance(sums.second, sums.first, scaled_weight)
         weight = np.maximum(self.form.support(sums.weight), NO_SUPPORT)
         return np.asarray(covariance * per_covariance(self.form.support(scaled_weight) / weight, covariance))
-
-    def _target(self, sums: StudentSums, pooled: Floats | None) -> Floats:
-        """Scales that maximise the expected log-density plus the log-prior."""
-        weight = np.where(sums.weight > NO_SUPPORT, sums.weight, 0.0)
-        return self._prior.shrink(self._scatter(sums), weight, pooled)
 
     def _first_degrees(self, n_components: int) -> Floats:
         return np.full(n_components, FIRST_DEGREES if self.degrees_of_freedom is None else self.degrees_of_freedom)
@@ -296,7 +269,7 @@ class StudentT(Density[StudentParameters, StudentSums]):
 
 
 def _degrees_with_gap(gap: float) -> float:
-    """Root of ``log(nu / 2) - digamma(nu / 2) + 1 + gap``, which falls as nu grows: there is one maximum."""
+    """Root of ``log(nu / 2) - digamma(nu / 2) + 1 + gap``, which decreases in nu, so that the maximum is unique."""
 
     def slope(nu: float) -> float:
         return float(np.log(nu / 2) - digamma(nu / 2) + 1 + gap)

@@ -395,7 +395,7 @@ class LinkMixture(LinkEstimator):
 
     def _warm_starts(self, model: engine.Model, shape: starts.Shape) -> list[Start]:
         """The earlier fit as a start, if it is of the same make."""
-        if self._fitted_shape != shape or repr(self._fitted_density) != repr(model.density):
+        if self._fitted_shape != shape or self._fitted_density != model.density:
             return []
         previous = self._parameters
         if tuple(self.annotator_reliability_) != model.coupling.annotators:

@@ -1,18 +1,19 @@
-r"""A fitted estimator in one file, without pickle: reading it runs nothing that the file brings.
+r"""A fitted estimator in one file, without pickle: reading a file never runs code from it.
 
-The file has a fixed beginning, a header in JSON, arrays as they lie in memory, and a checksum of all that:
+The file has a fixed preamble, a header in JSON, the raw bytes of the arrays, and a checksum of all that:
 
     8 bytes   \x93LINKMIX
     4 bytes   version of the format, a little-endian integer
     8 bytes   length of the header
     8 bytes   length of the arrays
               the header in JSON, UTF-8
-              the arrays, little-endian, each begins at a multiple of 64 after the header
-    32 bytes  SHA-256 of all before
+              the arrays, little-endian, each at a multiple of 64 bytes after the header
+    32 bytes  SHA-256 of everything before
 
-The header holds the estimator as a tree of values. What JSON does not have is an object with one key that begins with a
-dollar sign: an array, a tuple, a mapping with other keys than texts, a value of one of the classes listed here, or an
-estimator.
+The header holds the estimator as a tree of values. Whatever JSON lacks is written as an object with a single key that
+begins with a dollar sign: an array, a tuple, a mapping whose keys are not all strings, an estimator, or a value of one
+of the dataclasses in ``VALUES``. Such a value is written as its fields; a field that a file does not have takes its
+default, so that a class may gain fields without a new format.
 """
 
 import hashlib
@@ -29,44 +30,38 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.utils.validation import check_is_fitted
 
-from linkmix import couplings, engine
+from linkmix import couplings, densities, engine
 from linkmix.basics.arrays import Array
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
-from linkmix.densities import categorical, covariance, discrete, gaussian, product, student
+from linkmix.densities.discrete import DiscreteParameters
+from linkmix.densities.gaussian import GaussianParameters
+from linkmix.densities.product import ProductParameters
+from linkmix.densities.student import StudentParameters
 from linkmix.engine import starts
 from linkmix.native.versions import versions
 
 FORMAT = 1
-"""The version that is written. Older ones are read."""
+"""The version written. Older versions can be read."""
 MAGIC = b"\x93LINKMIX"
 _BEGINNING = struct.Struct("<8sIQQ")
 _CHECKSUM_SIZE = 32
 _ALIGNMENT = 64
 _TYPES = "biufUS"
-"""Kinds of NumPy types that are kept."""
+"""Kinds of NumPy types that a file can hold."""
 
-# What a file may hold beyond plain values: the class, and the names of what its constructor takes.
-_CLASSES: dict[str, tuple[type, tuple[str, ...]]] = {
-    kind.__name__: (kind, names)
-    for kind, names in (
-        *((form, ()) for form in (covariance.Full, covariance.Tied, covariance.Diagonal, covariance.Spherical)),
-        (gaussian.Gaussian, ("form", "reg_covar", "shrinkage")),
-        (student.StudentT, ("form", "reg_covar", "degrees_of_freedom")),
-        (discrete.Bernoulli, ("smoothing",)),
-        (discrete.Poisson, ("smoothing",)),
-        (categorical.Categorical, ("smoothing", "n_levels")),
-        (product.Product, ("parts",)),
-        *(
-            (kind, tuple(field.name for field in fields(kind)))
-            for kind in (
-                *(couplings.Uncoupled, couplings.Pairwise, couplings.Graph, couplings.MeanField, couplings.Projection),
-                *(gaussian.GaussianParameters, student.StudentParameters, discrete.DiscreteParameters),
-                *(product.ProductParameters, engine.Parameters, starts.Shape),
-            )
-        ),
+VALUES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(densities.Full, densities.Tied, densities.Diagonal, densities.Spherical),
+        *(densities.Gaussian, densities.StudentT, densities.Bernoulli, densities.Poisson),
+        *(densities.Categorical, densities.Product),
+        *(couplings.Uncoupled, couplings.Pairwise, couplings.Graph, couplings.MeanField, couplings.Projection),
+        *(GaussianParameters, StudentParameters, DiscreteParameters, ProductParameters),
+        *(engine.Parameters, starts.Shape),
     )
 }
+"""The dataclasses that a file may hold. No other class is ever created from a file."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +73,9 @@ class Model:
     estimator : object
         The fitted estimator.
     notes : dict
-        What was saved along with it, such as names of columns.
+        What was saved with it, such as names of columns.
     version : str
-        The version of linkmix that wrote it.
+        The version of linkmix that wrote the file.
     """
 
     estimator: Any
@@ -89,16 +84,16 @@ class Model:
 
 
 def save(path: str | os.PathLike[str], estimator: Any, notes: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted estimator to a file, whole or not at all.
+    """Write a fitted estimator to a file, completely or not at all.
 
     Parameters
     ----------
     path : path
-        Where; a file of this name is replaced.
+        The file, which is replaced if it exists.
     estimator : object
         A fitted mixture of linkmix.
     notes : mapping, optional
-        Plain values and arrays to keep along with it.
+        Plain values and arrays to save with it.
     """
     check_is_fitted(estimator)
     content = to_bytes(estimator, notes or {})
@@ -114,9 +109,9 @@ def load(path: str | os.PathLike[str], kinds: Sequence[type], parts: Sequence[ty
     path : path
         The file.
     kinds : sequence of type
-        Classes of estimators that it may hold.
+        Classes of estimators that the file may hold.
     parts : sequence of type
-        Classes of estimators that those may be made of.
+        Classes of estimators that those may contain.
 
     Returns
     -------
@@ -125,7 +120,7 @@ def load(path: str | os.PathLike[str], kinds: Sequence[type], parts: Sequence[ty
     Raises
     ------
     BadFile
-        If the file is no model file, is cut off or changed, or was written by a newer version.
+        If the file is not a model file, is truncated or changed, or was written by a newer version.
     """
     file = Path(path)
     return from_bytes(file, file.read_bytes(), kinds, parts)
@@ -158,16 +153,16 @@ def to_bytes(estimator: Any, notes: Mapping[str, Any]) -> bytes:
 
 
 def from_bytes(path: Path, content: bytes, kinds: Sequence[type], parts: Sequence[type] = ()) -> Model:
-    """The way back from `to_bytes`.
+    """Model from the content of a file; the inverse of `to_bytes`.
 
     Parameters
     ----------
     path : path
-        Where the content is from, for errors.
+        Where the content comes from, for error messages.
     content : bytes
         Content of a model file.
     kinds, parts : sequence of type
-        Classes of estimators that it may hold, and that those may be made of.
+        Classes of estimators that it may hold, and that those may contain.
 
     Returns
     -------
@@ -203,24 +198,24 @@ def from_bytes(path: Path, content: bytes, kinds: Sequence[type], parts: Sequenc
     except _Foreign as error:
         raise BadFile(path, str(error)) from None
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-        # The checksum is right, so whoever wrote this is no linkmix that we know of.
+        # The checksum is right, so this was written by something other than a known linkmix.
         raise BadFile(
             path, f"holds no model that can be read ({type(error).__name__}: {error}): fit it again"
         ) from None
 
 
 class _Foreign(ValueError):
-    """The file is sound, but holds what this linkmix does not know."""
+    """The file is intact, but holds something that this linkmix does not know."""
 
 
 class _Writer:
-    """Values to a tree of JSON, arrays apart."""
+    """Turns values into a tree for JSON, with the arrays apart."""
 
     def __init__(self) -> None:
         self.arrays = bytearray()
         self.places: list[dict[str, Any]] = []
         self.estimators: list[dict[str, Any]] = []
-        self._seen: dict[int, tuple[Any, dict[str, int]]] = {}  # holds what it knows, so that no id is used again
+        self._seen: dict[int, tuple[Any, dict[str, int]]] = {}  # keeps the values alive, so that ids stay unique
 
     def encode(self, value: Any) -> Any:
         if value is None or type(value) in (bool, int, str):
@@ -243,14 +238,15 @@ class _Writer:
             return {"$mapping": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
         if isinstance(value, RandomState):
             return {"$random": self.encode(value.get_state(legacy=False))}
-        known, names = _CLASSES.get(type(value).__name__, (None, ()))
-        if type(value) is known:
-            return {"$value": [known.__name__, {name: self.encode(getattr(value, name)) for name in names}]}
+        kind = VALUES.get(type(value).__name__)
+        if kind is not None and type(value) is kind:
+            settings = {field.name: self.encode(getattr(value, field.name)) for field in fields(kind)}
+            return {"$value": [kind.__name__, settings]}
         if hasattr(value, "get_params") and type(value).__module__.startswith("linkmix."):
             return self._estimator(value)
         raise ValueError(
-            f"{value!r} of class {type(value).__name__} can not be kept in a model file, which holds parts of linkmix "
-            "and plain values only: save its parameters on your own, or use a part of linkmix"
+            f"{value!r} of class {type(value).__name__} cannot be saved in a model file, which holds only parts of "
+            "linkmix and plain values: save its parameters yourself, or use a part of linkmix"
         )
 
     def _estimator(self, value: Any) -> dict[str, int]:
@@ -277,7 +273,7 @@ class _Writer:
         inner = [kind for kind, *_ in (array.dtype.fields or {}).values()]
         for kind in inner or [array.dtype]:
             if kind.kind not in _TYPES:
-                raise ValueError(f"an array of {array.dtype} can not be kept in a model file: give numbers or texts")
+                raise ValueError(f"an array of {array.dtype} cannot be saved in a model file: use numbers or strings")
         little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         types = little.dtype.descr if little.dtype.names else little.dtype.str
         self.arrays += b"\0" * (-len(self.arrays) % _ALIGNMENT)
@@ -287,7 +283,7 @@ class _Writer:
 
 
 class _Reader:
-    """The way back. Nothing is made but plain values and what the tables name."""
+    """Turns the tree back into values: plain ones, known classes, and nothing else."""
 
     def __init__(self, places: list[Any], estimators: list[Any], arrays: memoryview, classes: Sequence[type]) -> None:
         self._places, self._records, self._arrays = places, estimators, arrays
@@ -322,10 +318,11 @@ class _Reader:
                 random.set_state(self.decode(item))
                 return random
             case "$value":
-                name, arguments = item
-                if name not in _CLASSES:
+                name, settings = item
+                if name not in VALUES:
                     raise _Foreign(f"holds a {name}, which this linkmix does not know: install a newer linkmix")
-                return _CLASSES[name][0](**self.decode(arguments))
+                kind = VALUES[name]
+                return kind(**self._settings(name, settings, [field.name for field in fields(kind)]))
             case "$estimator":
                 return self._estimator(item)
         raise _Foreign(f"holds a value of kind {key!r}, which this linkmix does not know: install a newer linkmix")
@@ -337,14 +334,19 @@ class _Reader:
             if name not in self._classes:
                 raise _Foreign(f"holds a part of class {name}, which this linkmix does not know: install a newer one")
             kind = self._classes[name]
-            settings = self.decode(record["settings"])
-            unknown = sorted(set(settings) - set(kind._get_param_names()))  # type: ignore[attr-defined]
-            if unknown:
-                raise _Foreign(f"has the setting {unknown[0]!r}, which this linkmix does not know: install a newer one")
-            estimator = kind(**settings)  # settings that came later have their defaults
-            self._made[number] = estimator
+            names = kind._get_param_names()  # type: ignore[attr-defined]
+            self._made[number] = estimator = kind(**self._settings(name, record["settings"], names))
             vars(estimator).update(self.decode(record["fitted"]))
         return self._made[number]
+
+    def _settings(self, owner: str, settings: Any, known: Sequence[str]) -> dict[str, Any]:
+        """Settings as values; those that came after the file was written are left to their defaults."""
+        for name in settings:
+            if name not in known:
+                raise _Foreign(
+                    f"holds a {owner} with the setting {name!r}, which this linkmix does not know: install a newer one"
+                )
+        return {name: self.decode(item) for name, item in settings.items()}
 
     def _array(self, number: int) -> Array:
         key = -1 - number

@@ -1,11 +1,11 @@
-"""The native core: passes over the rows of Gaussian mixtures, compiled, in threads.
+"""The native core: compiled, multi-threaded passes over the rows of Gaussian mixtures.
 
 It is built when linkmix is installed, if there is a C compiler. Without it, or with ``LINKMIX_NATIVE=0`` in the
-environment, NumPy computes the same. ``LINKMIX_NATIVE=avx2`` asks for one of the instruction sets of `levels`.
+environment, NumPy computes the same results. ``LINKMIX_NATIVE=avx2`` selects one of the instruction sets of `levels`.
 
-Work beyond about a millisecond is shared among threads: as many as ``OMP_NUM_THREADS`` says, else as there are
-processors for this process. Rows are cut into chunks whose size depends on the shape of the problem alone, and the sums
-of the chunks are added in their order, so that no digit of a result depends on the number of threads.
+Work beyond about a millisecond is shared among threads: ``OMP_NUM_THREADS`` of them, by default one for each processor
+available to this process. Rows are divided into chunks whose size depends only on the shape of the problem, and the
+sums of the chunks are added in order, so that no digit of a result depends on the number of threads.
 """
 
 import os
@@ -25,14 +25,14 @@ from linkmix.basics.arrays import Array, Floats, Ints
 CHUNK_WORK = 2**24
 """Work in one chunk of rows, in operations: about a millisecond."""
 CHUNK_ROWS = 3840
-"""A chunk has at least so many rows, to be worth the clearing and adding of its sums."""
+"""Smallest number of rows in a chunk, so that clearing and adding its sums pays."""
 SUMS_NUMBERS = 2**14
-"""Numbers in the sums of all chunks that are waiting to be added."""
+"""Numbers in the sums of all chunks waiting to be added."""
 
 LOOP_COLUMNS = 64
-"""With more columns than this, steps are made one by one: LAPACK is better at matrices of that size."""
+"""With more columns than this, steps are made one by one: LAPACK is faster for matrices of that size."""
 PAIR_WORK = 2**9
-"""Operations for one pair, more or less."""
+"""Operations for one pair, approximately."""
 
 FORMS: dict[str, tuple[int, bool]] = {
     "full": (0, False),
@@ -43,9 +43,9 @@ FORMS: dict[str, tuple[int, bool]] = {
 """For each form of covariance: its number in the core, and whether all components share one whitener."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Components:
-    """Gaussian components as the core knows them: arrays in the shape of the form, and what is added to variances."""
+    """Gaussian components as the core represents them; ``reg_covar`` is added to variances."""
 
     form: str
     means: Floats
@@ -54,9 +54,9 @@ class Components:
     reg_covar: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairTable:
-    """Pairs (n_pairs, 2) of linked rows, and how likely what is said of them is if their labels agree or differ.
+    """Pairs (n_pairs, 2) of linked rows, and the likelihood of the statements about them if labels agree or differ.
 
     The constant is added to the log-likelihood.
     """
@@ -67,12 +67,12 @@ class PairTable:
     constant: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Steps:
-    """What came of some steps of EM.
+    """The result of some steps of EM.
 
-    ``trace`` has the log-likelihood before and after each step. A step that is not for the core to make, because J
-    would fall or a covariance is singular, was not made and ends the series: ``stuck``.
+    ``trace`` has the log-likelihood before and after each step. ``stuck`` means that the core stopped before a step
+    that it must not make, because J would fall or a covariance is singular.
     """
 
     components: Components
@@ -113,17 +113,17 @@ _threads = _processors()
 
 
 def active() -> bool:
-    """Whether the native core computes."""
+    """Whether the native core is used."""
     return _core is not None
 
 
 def levels() -> list[str]:
-    """Instruction sets that the core can use on this processor, the plainest first; none where it is not active."""
+    """Instruction sets that the core can use on this processor, the most basic first; none if it is not active."""
     return [] if _core is None else list(_core.levels())
 
 
 def description() -> str:
-    """The part that computes, in a few words."""
+    """What computes, in a few words."""
     if _core is None:
         return "NumPy (the native core is not built, or LINKMIX_NATIVE=0)"
     best = _core.use("base")
@@ -133,7 +133,7 @@ def description() -> str:
 
 @contextmanager
 def using(level: str | None = None, *, threads: int | None = None) -> Iterator[None]:
-    """Another instruction set, "off" for NumPy, or another number of threads for a while."""
+    """Use another instruction set, "off" for NumPy, or another number of threads, within a ``with`` block."""
     global _core, _threads
     core_before, threads_before, level_before = _core, _threads, None
     try:
@@ -155,7 +155,7 @@ def serves(X: Array) -> bool:
 
 
 def _row_work(form: str, n_components: int, n_features: int) -> int:
-    """Operations for one row, more or less."""
+    """Operations for one row, approximately."""
     return n_components * (n_features * (n_features + 4 if form in ("full", "tied") else 4) + 30)
 
 
@@ -176,13 +176,13 @@ def mixture_sums(
     X : ndarray of shape (n, d)
         Rows without missing values.
     means : ndarray of shape (C, d)
-        The moments are about these.
+        The pivots of the moments.
     whiteners : ndarray
         In the shape of the form.
     log_weights : ndarray of shape (C,)
         Logarithm of the weight of each component.
     row_weights : ndarray of shape (n,) or None
-        How often each row counts.
+        How often each row counts; None if all count once.
     """
     assert _core is not None
     kernel = _core.sums
@@ -198,7 +198,7 @@ def mixture_sums(
 
 
 def moments(form: str, X: Array, means: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weight, first and second moments about the means of rows that belong to components by shares (n, C)."""
+    """Weight, first and second moments about the means, of rows that belong to components with shares (n, C)."""
     assert _core is not None
     kernel = _core.moments
     number, _ = FORMS[form]
@@ -228,7 +228,7 @@ def log_density(form: str, X: Array, means: Floats, whiteners: Floats) -> Floats
 
 
 def classes(form: str, X: Array, means: Floats, whiteners: Floats, log_weights: Floats, n_classes: int) -> Ints:
-    """Most probable class of each row without missing values; the components of a class follow each other."""
+    """Most probable class of each row without missing values; the components of a class are consecutive."""
     assert _core is not None
     kernel = _core.classes
     number, shared = FORMS[form]
@@ -251,7 +251,7 @@ def expect_pairs(
         Log-density of each point in each class.
     class_weights : ndarray of shape (M,)
     table : PairTable
-        What is said of the points.
+        The statements about the points.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def expect_pairs(
     labels : ndarray of shape (n, M)
         Sums of label responsibilities of the points.
     must_counts : ndarray of shape (M,)
-        Expected labels of pairs that agree, one for each pair.
+        Expected labels of pairs that agree, one per pair.
     class_counts : ndarray of shape (M,)
         The same plus both labels of pairs that differ.
     n_apart : float
@@ -279,7 +279,7 @@ def expect_pairs(
 
 
 def loops(components: Components, pairs: PairTable, free: Array, linked: Array) -> bool:
-    """Whether the core makes many steps of EM in one go: where a single one takes less than a millisecond or so."""
+    """Whether the core makes many steps of EM at once, which it does if one takes less than about a millisecond."""
     return (
         serves(free)
         and serves(linked)
@@ -289,7 +289,7 @@ def loops(components: Components, pairs: PairTable, free: Array, linked: Array) 
 
 
 def _step_work(components: Components, pairs: PairTable, n_rows: int) -> int:
-    """Operations of one step of EM, more or less."""
+    """Operations of one step of EM, approximately."""
     return n_rows * _row_work(components.form, *components.means.shape) + len(pairs.pairs) * PAIR_WORK
 
 
@@ -308,7 +308,7 @@ def run(
 ) -> Steps:
     """Repeat both steps of EM until J gains less than ``tol`` of itself, or ``max_iter`` times.
 
-    Each class has clusters of its own: ``cluster_weights`` is (M, K). No value of the rows is missing.
+    Each class has its own clusters: ``cluster_weights`` is (M, K). The rows have no missing values.
     """
     assert _core is not None
     number, shared = FORMS[components.form]
@@ -317,7 +317,7 @@ def run(
         for array in (components.means, components.covariances, components.whiteners, class_weights, cluster_weights)
     ]
     weights = None if free_weights is None else _contiguous(free_weights)
-    # Signals such as Ctrl-C are heard between calls, so that none of them may take long.
+    # Signals such as Ctrl-C are handled between calls, so no call may take long.
     most = 2**6 * CHUNK_WORK // (1 + _step_work(components, pairs, len(free) + len(linked)))
     trace: list[float] = []
     status = 0
@@ -356,7 +356,7 @@ def _split(sums: Floats, form: str, n_components: int, n_features: int) -> tuple
 
 
 def _added(kernel: Callable[[int, int, Floats], None], form: str, X: Array, n_components: int, extra: int) -> Floats:
-    """Sums over chunks of rows, one after the other, whoever computed them."""
+    """Sums over chunks of rows, added in order, whichever thread computed them."""
     n, d = X.shape
     size = extra + n_components * (1 + d) + int(np.prod(_second_shape(form, n_components, d)))
     rows = chunk_rows(form, n_components, d)
@@ -376,7 +376,7 @@ def _added(kernel: Callable[[int, int, Floats], None], form: str, X: Array, n_co
 
 
 def _share(tasks: list[Callable[[], None]]) -> None:
-    """Do all tasks, in threads where there are several of both."""
+    """Run all tasks, in several threads if possible."""
     waiting = deque(tasks)
     failures: list[BaseException] = []
 
@@ -399,7 +399,7 @@ def _share(tasks: list[Callable[[], None]]) -> None:
         work()
         for helper in helpers:
             helper.join()
-    finally:  # Ctrl-C leaves nothing to do for the others
+    finally:  # after Ctrl-C the other threads find nothing to do
         waiting.clear()
     if failures:
         raise failures[0]

@@ -1,9 +1,9 @@
-/* The native core of linkmix: passes over rows of Gaussian mixtures.
+/* The native core of linkmix: passes over the rows of Gaussian mixtures.
  *
- * Arrays come through the buffer protocol, so that building needs a C compiler and nothing else. The Python side
- * (linkmix/native/__init__.py) checks shapes and types before it calls; here they are trusted, apart from sizes.
- * The kernels are in kernels.h, compiled for each instruction set; the best one that the processor has is chosen when
- * the module is imported.
+ * Arrays are passed through the buffer protocol, so that building needs only a C compiler. The Python side
+ * (linkmix/native/__init__.py) checks shapes and types before it calls; here only sizes are checked.
+ * The kernels are in kernels.h and compiled for each instruction set; the best one that the processor supports is
+ * chosen when the module is imported.
  */
 
 #define PY_SSIZE_T_CLEAN
@@ -16,10 +16,10 @@ typedef Py_ssize_t Long;
 enum { FULL = 0, DIAGONAL = 1, SPHERICAL = 2 };
 enum { JOINT, WEIGHTED, FUSED };
 
-#define BLOCK 240      /* rows; a multiple of 6 W for every W, 2, 4 and 8 */
-#define NARROW 16      /* up to so many columns, moments are vectors over rows; beyond, over columns */
-#define COLLECT 64     /* rows that wide moments take at once */
-#define NEGLIGIBLE 1e-25 /* a row with a smaller share leaves no trace in moments; in the weights it always counts */
+#define BLOCK 240      /* rows; a multiple of 6 W for W = 2, 4 and 8 */
+#define NARROW 16      /* up to this many columns, moments use vectors over rows; beyond, over columns */
+#define COLLECT 64     /* rows processed at once by wide moments */
+#define NEGLIGIBLE 1e-25 /* a row with a smaller share is ignored in moments, but never in the weights */
 #define LOG_2_PI 1.8378770664093454836
 
 typedef struct {
@@ -32,8 +32,8 @@ typedef struct {
     int form;
     Long d, n_components;
     const double *means, *whiteners;
-    Long whitener_step; /* numbers from one whitener to the next; 0 where all components share one */
-    double *offsets;    /* (C,) what is added to minus half the squared distance */
+    Long whitener_step; /* numbers from one whitener to the next; 0 if all components share one */
+    double *offsets;    /* (C,) added to minus half the squared distance */
     double *packed;     /* full whiteners in the order in which the tiles read them */
     Long packed_size;
 } Gauss;
@@ -48,7 +48,7 @@ static Long wide_stride(Long d)
     return (d + 7) / 8 * 8;
 }
 
-/* Numbers that the running sums of one component take. */
+/* Size of the running sums of one component. */
 static Long accumulators(const Gauss *g, Long width)
 {
     if (g->form != FULL)
@@ -65,7 +65,7 @@ static Long buffer_size(Long d)
     return collected > narrow ? collected : narrow;
 }
 
-/* Pairs of linked points, and what is known of the points. */
+/* Pairs of linked points, and what is known about the points. */
 typedef struct {
     Long n_points, n_classes, stride; /* of rows of posteriors; a multiple of every W */
     const double *log_density;        /* (n_points, n_classes) */
@@ -83,7 +83,7 @@ static double log_add(double a, double b)
     return top > -INFINITY ? top + log1p(exp(low - top)) : -INFINITY;
 }
 
-/* Turns logarithms into shares of their sum, which is one to the last digit, and returns the logarithm of the sum. */
+/* Turns logarithms into shares that sum to one to the last digit, and returns the logarithm of their sum. */
 static double shares_of(double *values, Long n)
 {
     double top = -INFINITY, sum = 0.0;
@@ -111,7 +111,7 @@ static void leave_one_out(const double *values, Long n, double *out)
     }
 }
 
-/* One pair in the log domain; scratch has room for five times the classes. Returns its log-likelihood. */
+/* One pair in the log domain; scratch has room for 5 M numbers. Returns the log-likelihood of the pair. */
 static double pair_by_logarithms(const Pairs *q, Long k, double *to_i, double *to_j, double *together, double *apart,
                                  double *same, double *n_apart, double *scratch)
 {
@@ -217,7 +217,7 @@ static Long second_size(int form, Long n_components, Long d)
     return form == FULL ? n_components * d * d : form == DIAGONAL ? n_components * d : n_components;
 }
 
-/* Offsets of the log-densities, log-weights included, and the whiteners in the order of the tiles. */
+/* Offsets of the log-densities, including log-weights, and the whiteners in the order of the tiles. */
 static void prepare(Gauss *g, const double *log_weights)
 {
     const Long d = g->d;
@@ -247,7 +247,7 @@ static Long packed_size(int form, Long d)
     return form == FULL ? d * (d + 4) / 2 + 8 : 0;
 }
 
-/* Room for offsets, packed whiteners and the scratch of a pass; one free() ends it. */
+/* Allocates offsets, packed whiteners and the scratch of a pass; one free() releases everything. */
 static double *allocate(Gauss *g, double **scratch)
 {
     g->packed_size = packed_size(g->form, g->d);
@@ -266,7 +266,7 @@ static double *allocate(Gauss *g, double **scratch)
 
 /* ---- links --------------------------------------------------------------------------------------------------- */
 
-/* Room for the weights and everything that pairs need; one free() ends it. */
+/* Allocates the weights and everything that pairs need; one free() releases everything. */
 typedef struct {
     double *room, *posterior, *complement, *log_sums, *points, *together, *apart, *scratch;
 } PairRoom;
@@ -290,7 +290,7 @@ static int allocate_pairs(Pairs *q, PairRoom *r)
     return 1;
 }
 
-/* E-step of all pairs: label weights (n, M), counts of labels (M,) and the probability that each pair is together. */
+/* E-step of all pairs: label weights (n, M), counts of labels (M,) and the probability that each pair agrees. */
 static double expect_pairs(Pairs *q, PairRoom *r, const double *class_weights, double *labels, double *must_counts,
                            double *class_counts, double *same, double *n_apart)
 {
@@ -326,13 +326,13 @@ static double expect_pairs(Pairs *q, PairRoom *r, const double *class_weights, d
 
 /* ---- the M-step ---------------------------------------------------------------------------------------------- */
 
-#define NO_SUPPORT (10 * 2.220446049250313e-16) /* as in densities/gaussian.py */
-#define SMALLEST_WEIGHT 1e-12                   /* as in class_weights.py */
-#define SMALLEST_CLUSTER_WEIGHT 1e-300          /* as in em.py */
-#define ROUNDING 1e-9                           /* as in em.py */
+#define NO_SUPPORT (10 * 2.220446049250313e-16) /* as in densities/elliptical.py */
+#define SMALLEST_WEIGHT 1e-12                   /* as in couplings/class_weights.py */
+#define SMALLEST_CLUSTER_WEIGHT 1e-300          /* as in engine/steps.py */
+#define ROUNDING 1e-9                           /* as in engine/loop.py */
 #define MAX_NEWTON_STEPS 100
 
-/* The upper triangular whitener W of a covariance, W W' = covariance^-1; 0 where it is not positive definite. */
+/* The upper triangular whitener W of a covariance, W W' = covariance^-1; returns 0 if it is not positive definite. */
 static int whiten(Long d, const double *covariance, double *whitener, double *lower)
 {
     for (Long i = 0; i < d; i++)
@@ -365,7 +365,7 @@ typedef struct {
     double *weight, *first, *second;
 } Sums;
 
-/* New means, covariances and whiteners; 0 where Python has to have a look at a covariance. */
+/* New means, covariances and whiteners; returns 0 if Python must handle a covariance. */
 static int maximise_components(int form, int shared, Long C, Long d, const Sums *sums, double reg_covar,
                                const Parameters *old, Parameters *new, double *lower)
 {
@@ -430,7 +430,7 @@ static int maximise_components(int form, int shared, Long C, Long d, const Sums 
     return 1;
 }
 
-/* Shares of the counts, none under SMALLEST_WEIGHT; without counts the previous weights. */
+/* Shares of the counts, at least SMALLEST_WEIGHT each; without counts the previous weights. */
 static void normalise(Long M, const double *counts, const double *previous, double *out)
 {
     double total = 0.0, sum = 0.0;
@@ -468,7 +468,7 @@ static double weights_of(Long M, const double *theta, double *a, double *others,
     return log(sum) + top;
 }
 
-/* Solves a system of n equations in place, by elimination with row exchanges; 0 where it is singular. */
+/* Solves a system of n equations in place, by elimination with row exchanges; returns 0 if it is singular. */
 static int solve(Long n, double *matrix, double *b)
 {
     for (Long k = 0; k < n; k++) {
@@ -501,7 +501,7 @@ static int solve(Long n, double *matrix, double *b)
     return 1;
 }
 
-/* class_weights.py, _newton. Scratch has room for M * (M + 7). Returns 0 where the system is singular. */
+/* _newton of couplings/class_weights.py. Scratch has room for M * (M + 7). Returns 0 if the system is singular. */
 static int solve_class_weights(Long M, const double *c, double n_cannot, const double *previous, double *out,
                                double *scratch)
 {
@@ -576,7 +576,7 @@ static int solve_class_weights(Long M, const double *c, double n_cannot, const d
 
 /* ---- the loop ------------------------------------------------------------------------------------------------ */
 
-/* All that stays the same during a fit, and room for what does not. */
+/* What stays the same during a fit, and space for what changes. */
 typedef struct {
     int form, shared;
     Long C, M, K, d;
@@ -592,7 +592,7 @@ typedef struct {
     double n_apart;
 } Run;
 
-/* E-step: sums and counts, and returns J. */
+/* E-step: computes sums and counts, and returns J. */
 static double expect(Run *r, const Parameters *p)
 {
     const Long C = r->C, M = r->M, K = r->K, d = r->d, n = r->linked.n;
@@ -646,7 +646,7 @@ static int maximise(Run *r, const Parameters *old, Parameters *new, double *lowe
             new->cluster_weights[m * K + k] = share > SMALLEST_CLUSTER_WEIGHT ? share : SMALLEST_CLUSTER_WEIGHT;
         }
     }
-    double *counts = r->log_weights; /* not in use between E-steps */
+    double *counts = r->log_weights; /* unused between E-steps */
     for (Long m = 0; m < M; m++)
         counts[m] = r->linked.n ? r->free_counts[m] / r->link_weight + (M == 2 ? r->must_counts : r->class_counts)[m]
                                 : r->free_counts[m];
@@ -672,7 +672,7 @@ static void release(Held *held, int n)
             PyBuffer_Release(&held[i].view);
 }
 
-/* A contiguous array of doubles with at least `size` of them; None is NULL where that is allowed. */
+/* A contiguous array of at least `size` doubles; None becomes NULL where it is allowed. */
 static int doubles(PyObject *object, Held *held, int writable, int optional, Long size, double **out)
 {
     *out = NULL;
@@ -720,7 +720,7 @@ static int rows(PyObject *object, Held *held, Rows *x)
     return 1;
 }
 
-/* Reads means (C, d) and whiteners; shared is whether all components have the same whitener. */
+/* Reads means (C, d) and whiteners; `shared` says whether all components have the same whitener. */
 static int components(PyObject *means, PyObject *whiteners, Held *held, Long d, int shared, Gauss *g)
 {
     double *m, *w;
@@ -740,7 +740,7 @@ static int components(PyObject *means, PyObject *whiteners, Held *held, Long d, 
     return 1;
 }
 
-/* ---- the functions that Python sees -------------------------------------------------------------------------- */
+/* ---- the functions that Python calls ------------------------------------------------------------------------- */
 
 static const char SUMS_DOC[] =
     "sums(form, shared, X, means, whiteners, log_weights, row_weights, first, stop, out)\n\n"

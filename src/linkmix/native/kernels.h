@@ -1,6 +1,6 @@
 /* The kernels, written once and compiled for each instruction set.
  *
- * Whoever includes this defines
+ * The including file defines
  *   W         doubles in one vector,
  *   FN(name)  the name of a function for this instruction set,
  *   TARGET    the attribute that makes the compiler use it.
@@ -11,7 +11,7 @@
  */
 
 #define PANEL (3 * W)
-#define PAIR (2 * PANEL) /* rows that the second moments take at once */
+#define PAIR (2 * PANEL) /* rows processed at once by second moments */
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 typedef double FN(vec) __attribute__((vector_size(8 * W), aligned(8), may_alias));
@@ -40,7 +40,7 @@ INLINE vec FN(all)(double x)
 #endif
 }
 
-/* The lanes in their order: the sum does not depend on how a compiler would shuffle them. */
+/* Adds the lanes in a fixed order, so that the sum does not depend on the compiler. */
 INLINE double FN(sum)(vec v)
 {
     double s = 0.0;
@@ -49,7 +49,7 @@ INLINE double FN(sum)(vec v)
     return s;
 }
 
-/* exp(x) for x <= 0, to one unit in the last place; zero under -708, where the result would not be a normal number.
+/* exp(x) for x <= 0, to one unit in the last place; zero below -708, where the result would be subnormal.
  * Never compile this with -ffast-math: (t - shift) must not become t. */
 INLINE vec FN(exp)(vec x)
 {
@@ -78,7 +78,7 @@ INLINE vec FN(exp)(vec x)
 /* ---- rows into panels ---------------------------------------------------------------------------------------- */
 
 #if W == 8
-/* The columns of eight rows, each of which is contiguous: column j goes to `to + j * step`. */
+/* The columns of eight contiguous rows: column j goes to `to + j * step`. */
 INLINE void FN(turn)(const char *const rows[8], const int single, Long d, double *to, Long step)
 {
     for (Long j = 0; j < d; j += 8) {
@@ -90,7 +90,7 @@ INLINE void FN(turn)(const char *const rows[8], const int single, Long d, double
                 r[k] = _mm512_cvtps_pd(_mm512_castps512_ps256(low));
             } else
                 r[k] = _mm512_maskz_loadu_pd(some, (const double *)rows[k] + j);
-        for (int k = 0; k < 4; k++) { /* even columns of two rows, and odd ones */
+        for (int k = 0; k < 4; k++) { /* even and odd columns of two rows */
             twos[k] = _mm512_unpacklo_pd(r[2 * k], r[2 * k + 1]);
             twos[4 + k] = _mm512_unpackhi_pd(r[2 * k], r[2 * k + 1]);
         }
@@ -119,7 +119,7 @@ INLINE void FN(turn_rows)(const Rows *x, const char *const rows[8], double *to, 
 }
 #endif
 
-/* A block is filled up to `padded` rows with copies of its first row. */
+/* Pads a block to `padded` rows with copies of its first row. */
 static TARGET void FN(load)(const Rows *x, Long first, Long n, Long padded, double *panels)
 {
     const Long d = x->d;
@@ -155,7 +155,7 @@ static TARGET void FN(load)(const Rows *x, Long first, Long n, Long padded, doub
 
 /* ---- log-densities ------------------------------------------------------------------------------------------- */
 
-/* Adds to `distance` the squares of I columns of the whitened rows; what is left of these columns is a triangle. */
+/* Adds to `distance` the squares of I columns of the whitened rows; the remainder of these columns is a triangle. */
 INLINE void FN(tile)(const int I, const double *coefficients, const double *rows, Long before, vec distance[3])
 {
     vec y[4][3];
@@ -190,7 +190,7 @@ INLINE void FN(tile)(const int I, const double *coefficients, const double *rows
             distance[v] += y[i][v] * y[i][v];
 }
 
-/* The same where there are no more than four columns: the differences never leave the registers. */
+/* The same for at most four columns: the differences never leave the registers. */
 INLINE void FN(few_columns)(const int d, const double *mean, const double *coefficients, const double *panel,
                             vec distance[3])
 {
@@ -264,11 +264,11 @@ static TARGET void FN(log_joint)(const Gauss *g, const double *panels, Long padd
 
 /* ---- responsibilities ---------------------------------------------------------------------------------------- */
 
-/* Turns log-densities into responsibilities and returns the log-likelihood of n rows. Rows n to padded get none. */
+/* Turns log-densities into responsibilities and returns the log-likelihood of n rows. Padding rows get zeros. */
 static TARGET double FN(softmax)(Long n_components, Long n, Long padded, const double *row_weights, double *joint,
                                  double *tops)
 {
-    /* The sums lie between 1 and the number of components: so many of them can be multiplied before a logarithm. */
+    /* The sums lie between 1 and the number of components, so this many can be multiplied before one logarithm. */
     const int most = (int)(900.0 / W / (1.0 + log2((double)n_components))); /* vectors */
     double log_likelihood = 0.0;
     double *sums = tops + BLOCK;
@@ -365,7 +365,7 @@ INLINE vec FN(add_six)(vec sum, const vec w[6], const vec x[6])
     return s + t;
 }
 
-/* Row i of the second moment, or rows i and i + 1, for which each column is loaded once. */
+/* Row i of the second moment, or rows i and i + 1, with each column loaded only once. */
 INLINE void FN(add_rows)(const int n_rows, Long i, const double *x, const double *weighted, vec *first, vec *second)
 {
     vec w[2][6], column[6];
@@ -385,8 +385,8 @@ INLINE void FN(add_rows)(const int n_rows, Long i, const double *x, const double
     }
 }
 
-/* Adds six vectors of rows, given as differences and weighted differences, to the vectors of all moments: two
- * rows of these at once where there are thirty-two registers. */
+/* Adds six vectors of rows, given as differences and weighted differences, to the vectors of all moments; two moment
+ * rows at once if there are thirty-two registers. */
 static TARGET void FN(add_pair)(Long d, const double *x, const double *weighted, vec *first, vec *second)
 {
     Long i = 0;
@@ -398,8 +398,8 @@ static TARGET void FN(add_pair)(Long d, const double *x, const double *weighted,
         FN(add_rows)(1, i, x, weighted, first, second);
 }
 
-/* Puts the shares of a vector that leave a trace, and the places of their rows, behind those found before. Never asks
- * which ones they are: what can not be foretold costs more than the work. */
+/* Appends the shares of a vector that are not negligible, and the positions of their rows, to those found before.
+ * Branch-free: a misprediction costs more than the work. */
 INLINE Long FN(collect)(vec share, Long first, Long n, Long *place, double *found)
 {
 #if W == 8
@@ -440,7 +440,7 @@ INLINE void FN(pick)(const Rows *rows, Long first_row, const double *panels, con
     }
 }
 
-/* Five to NARROW columns: vectors over rows. Rows without a share are left out, where that pays for collecting others. */
+/* Five to NARROW columns: vectors over rows. Rows without a share are skipped if that pays for gathering the others. */
 static TARGET void FN(narrow_moments)(const Rows *rows, Long first_row, const double *mean, const double *panels,
                                       const double *shares, Long padded, double *buffer, vec *acc)
 {
@@ -457,7 +457,7 @@ static TARGET void FN(narrow_moments)(const Rows *rows, Long first_row, const do
         }
     acc[0] += weight;
     if (2 * n_active < padded) {
-        for (Long k = 0; k < PAIR && n_active; k++) { /* the last rows are filled up with the first one, without a share */
+        for (Long k = 0; k < PAIR && n_active; k++) { /* pads the last rows with the first one, with share zero */
             place[n_active + k] = place[0];
             share[n_active + k] = 0.0;
         }
@@ -513,7 +513,7 @@ INLINE void FN(outer)(const int I, const int V, Long n, Long stride, const doubl
             STORE(second + (i + a) * stride + j + v * W, s[a][v]);
 }
 
-/* More columns than that: vectors over columns, rows with a share collected one after the other. */
+/* More columns than that: vectors over columns; rows with a share are gathered one by one. */
 static TARGET void FN(wide_moments)(const Rows *rows, Long first_row, Long n, const double *mean, const double *shares,
                                     double *buffer, double *weight, double *first, double *second)
 {
@@ -542,7 +542,7 @@ static TARGET void FN(wide_moments)(const Rows *rows, Long first_row, Long n, co
         }
         if (k < COLLECT && b < n)
             continue;
-        for (Long i = 0; i < stride; i += 4) { /* columns j >= i, from a whole vector on */
+        for (Long i = 0; i < stride; i += 4) { /* columns j >= i, rounded down to a whole vector */
             Long j = i / W * W;
             for (; j + 3 * W <= stride; j += 3 * W)
                 FN(outer)(4, 3, k, stride, x, weighted, i, j, second);
@@ -598,7 +598,7 @@ static TARGET void FN(moments)(const Gauss *g, const Rows *x, Long first_row, Lo
     }
 }
 
-/* Sums of the lanes, in the layout that Python knows: weight (C,), first (C, d), second (C, d, d), (C, d) or (C,). */
+/* Sums of the lanes, in the layout that Python expects: weight (C,), first (C, d), second (C, d, d), (C, d) or (C,). */
 static TARGET void FN(finish)(const Gauss *g, const double *acc, double *weight, double *first, double *second)
 {
     const Long d = g->d;
@@ -639,8 +639,8 @@ static TARGET void FN(finish)(const Gauss *g, const double *acc, double *weight,
 
 /* One pass over rows first <= row < stop:
  *   JOINT     log-densities plus offsets go to `table` (n, C),
- *   WEIGHTED  shares come from `table`, their sums go out,
- *   FUSED     shares are those of the mixture, their sums and the log-likelihood go out. */
+ *   WEIGHTED  shares come from `table`; their sums are returned,
+ *   FUSED     shares are those of the mixture; their sums and the log-likelihood are returned. */
 static TARGET double FN(pass)(int what, const Gauss *g, const Rows *x, const double *row_weights, Long first, Long stop,
                               double *table, double *weight, double *first_moment, double *second, double *scratch)
 {
@@ -747,7 +747,7 @@ static TARGET double FN(pairs)(const Pairs *q, Long first, Long stop, const doub
             sum_apart = if_apart * FN(sum)(sum);
         }
         const double total = sum_same + sum_apart;
-        if (!(total > 1e-280)) { /* too close to what can not be represented: by logarithms */
+        if (!(total > 1e-280)) { /* close to underflow: use logarithms */
             some += pair_by_logarithms(q, k, to_i, to_j, together, apart, same + k, n_apart, scratch);
             continue;
         }
@@ -781,7 +781,7 @@ static TARGET double FN(pairs)(const Pairs *q, Long first, Long stop, const doub
         u.bits = (u.bits & 0xfffffffffffffLL) | 0x3ff0000000000000LL;
         mantissa *= u.number;
         if (mantissa > 1e300) {
-            log_likelihood += log(mantissa) + some; /* sums of sums: fewer digits are lost */
+            log_likelihood += log(mantissa) + some; /* sums of sums lose fewer digits */
             mantissa = 1.0;
             some = 0.0;
         }

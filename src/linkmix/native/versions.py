@@ -1,4 +1,4 @@
-"""Which versions are at work here, for reports of problems."""
+"""Versions of linkmix and its dependencies, for bug reports."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -9,7 +9,7 @@ PACKAGES = ("linkmix", "numpy", "scipy", "scikit-learn", "threadpoolctl")
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that linkmix needs, and what computes: the native core or NumPy."""
+    """Versions of Python and of the packages that linkmix needs, and whether the native core or NumPy computes."""
     found = {"python": platform.python_version(), "system": platform.platform()}
     for package in PACKAGES:
         try:
@@ -20,7 +20,7 @@ def versions() -> dict[str, str]:
 
 
 def show_versions() -> None:
-    """Print what `versions` finds.
+    """Print the versions that a bug report should contain.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rivals that are the same engine with another coupling: GMM, GM-PR as printed, GMM-EC, EM-PC and PPC."""
+"""Rivals that use the same engine with another coupling: GMM, GM-PR as printed, GMM-EC, EM-PC and PPC."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
-from linkmix.couplings import Graph, MeanField, Pairwise, Projection, Uncoupled
+from linkmix.couplings import Coupling, Graph, MeanField, Pairwise, Projection, Uncoupled
 from linkmix.links import Links
 from linkmix.links.checks import as_links
 from linkmix.mixture import LinkMixture
@@ -15,20 +15,22 @@ from linkmix.rivals.base import refuse_useless
 
 
 class _RivalMixture(LinkMixture):
-    """A LinkMixture with a coupling of its own and the settings of the published methods."""
+    """A Gaussian LinkMixture with a fixed coupling and only the settings that the published methods have.
 
+    The parameters are those of `LinkMixture` with the same names.
+
+    Attributes
+    ----------
+    published_coupling : Coupling
+        What makes the method.
+    uses_must, uses_cannot, uses_confidence : bool
+        Whether the method uses must-links, cannot-links, and the confidence of links.
+    """
+
+    published_coupling: ClassVar[Coupling]
     uses_must: ClassVar[bool] = True
     uses_cannot: ClassVar[bool] = True
     uses_confidence: ClassVar[bool] = False
-
-    # What the published methods do not have.
-    density = "gaussian"
-    shrinkage = 0.0
-    shared_clusters = False
-    reliability = "given"
-    linked_points = "apart"
-    link_weight = 1.0
-    warm_start = False
 
     def __init__(
         self,
@@ -43,15 +45,26 @@ class _RivalMixture(LinkMixture):
         max_iter: int = 300,
         random_state: int | RandomState | None = None,
     ) -> None:
-        self.n_classes = n_classes
-        self.clusters_per_class = clusters_per_class
-        self.covariance_type = covariance_type
-        self.init = init
-        self.n_init = n_init
-        self.reg_covar = reg_covar
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+        super().__init__(
+            n_classes,
+            clusters_per_class=clusters_per_class,
+            covariance_type=covariance_type,
+            init=init,
+            n_init=n_init,
+            reg_covar=reg_covar,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+            # What the published methods fix.
+            density="gaussian",
+            shrinkage=0.0,
+            shared_clusters=False,
+            coupling=self.published_coupling,
+            reliability="given",
+            linked_points="apart",
+            link_weight=1.0,
+            warm_start=False,
+        )
 
     def fit(
         self,
@@ -64,14 +77,14 @@ class _RivalMixture(LinkMixture):
         rows: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit the mixture; the parameters are those of `LinkMixture.fit`, but `y` is not used."""
+        """Fit the mixture. The parameters are those of `LinkMixture.fit`, but `y` is ignored."""
         given = as_links(links, must_link, cannot_link)
         refuse_useless(type(self).__name__, given, self.uses_must, self.uses_cannot, self.uses_confidence)
         return super().fit(X, links=given, rows=rows, sample_weight=sample_weight)
 
 
 class GMM(_RivalMixture):
-    """Gaussian mixture without links, the baseline of all comparisons.
+    """Gaussian mixture without links, the baseline of every comparison.
 
     Examples
     --------
@@ -85,11 +98,11 @@ class GMM(_RivalMixture):
 
     uses_must = False
     uses_cannot = False
-    coupling = Uncoupled()
+    published_coupling = Uncoupled()
 
 
 class GMPR(_RivalMixture):
-    """GM-PR as printed: the paper's model, its start, one fit (Yu, Elhabian and Whitaker).
+    """GM-PR as printed: the paper's model with its start and a single fit (Yu, Elhabian and Whitaker).
 
     Examples
     --------
@@ -102,7 +115,7 @@ class GMPR(_RivalMixture):
     """
 
     uses_confidence = True
-    coupling = Pairwise()
+    published_coupling = Pairwise()
 
 
 class GMMEC(_RivalMixture):
@@ -122,7 +135,7 @@ class GMMEC(_RivalMixture):
     """
 
     uses_confidence = True
-    coupling = Graph()
+    published_coupling = Graph()
 
 
 class EMPC(_RivalMixture):
@@ -142,11 +155,11 @@ class EMPC(_RivalMixture):
     """
 
     uses_must = False
-    coupling = Projection()
+    published_coupling = Projection()
 
 
 class PPC(_RivalMixture):
-    """PPC: links as penalties in the prior of the labels, by mean field (Lu and Leen, 2004).
+    """PPC: links as penalties in the label prior, with mean-field inference (Lu and Leen, 2004).
 
     A link is worth one nat; for another weight use ``LinkMixture(coupling=MeanField(weight=...))``.
 
@@ -161,4 +174,4 @@ class PPC(_RivalMixture):
     """
 
     uses_confidence = True
-    coupling = MeanField()
+    published_coupling = MeanField()

@@ -1,8 +1,9 @@
-"""A Markov network over chunklets whose edges are relations: what coupling all links at once needs.
+"""Inference in a Markov network over chunklets, whose edges are links.
 
-The engine is `LabelNetwork`. It parts a network into what it can do at once: a forest (`forest`), components that have
-only two labellings (`two_colouring`), cores with cycles (`junction_tree`), and cores too wide for that (`loopy`, and
-`search` for the most probable labels). None of these knows of points, rows or densities.
+`LabelNetwork` is the entry. Its `structure` holds nodes, edges and components; it divides them by method into a forest
+(`forest`), components with only two labellings (`two_colouring`), cores with cycles (`junction_tree`, over the cliques
+of `elimination`), and cores too wide for that (`loopy`, and `search` for the most probable labels). None of these knows
+of points, rows or densities. Whether links can be satisfied at all is decided in `linkmix.links.feasibility`.
 """
 
 from linkmix.couplings.network.label_network import ApproximateInference, LabelNetwork, LabelPosterior

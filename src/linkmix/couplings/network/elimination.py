@@ -1,4 +1,4 @@
-"""The order in which the nodes of a graph are summed out, and the tree of cliques that it makes."""
+"""The order in which the nodes of a graph are summed out, and the clique tree that follows from it."""
 
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -7,14 +7,14 @@ from linkmix.basics.arrays import Ints
 
 Neighbours = dict[int, set[int]]
 
-TABLES = 16  # all tables of a core together may have this many times the entries of the largest one
-_MOST_AXES = 30  # numpy 1 has 32, and one is needed beside the nodes
+TABLES = 16  # all tables of a core together may have this many times the entries of the largest allowed one
+_MOST_AXES = 30  # NumPy 1 allows 32 axes, and one is needed besides those of the nodes
 
 
 class Clique(NamedTuple):
     """Nodes that share a table.
 
-    ``residual`` are summed out here, ``separator`` are shared with the parent, whose number is -1 for a root.
+    The ``residual`` nodes are summed out here, the ``separator`` is shared with the parent, which is -1 for a root.
     """
 
     residual: tuple[int, ...]
@@ -31,7 +31,7 @@ def largest_clique(n_classes: int, max_table: int) -> int:
 
 
 def exact_cliques(pairs: Ints, n_classes: int, max_table: int) -> list[Clique] | None:
-    """Clique tree of a connected graph, None if its tables get too large."""
+    """Clique tree of a connected graph, or None if its tables are too large."""
     neighbours: Neighbours = {}
     for a, b in pairs.tolist():
         neighbours.setdefault(a, set()).add(b)
@@ -45,18 +45,18 @@ def exact_cliques(pairs: Ints, n_classes: int, max_table: int) -> list[Clique] |
 
 
 def eliminate(neighbours: Neighbours, largest: int) -> list[tuple[int, set[int]]] | None:
-    """Take out the nodes one by one, always one that makes few new edges between its neighbours.
+    """Remove the nodes one by one, always one that adds the fewest edges between its neighbours (min-fill).
 
     Parameters
     ----------
     neighbours : dict of sets
-        The graph; it is used up.
+        The graph, which is consumed.
     largest : int
-        How many nodes a table may have.
+        Largest number of nodes in a table.
 
     Returns
     -------
-    list of (node, neighbours when it left), or None if a table gets too large.
+    list of (node, neighbours when it was removed), or None if a table gets too large.
     """
     cost = {node: _fill(neighbours, node) for node in neighbours}
     queue = [(*key, node) for node, key in cost.items()]
@@ -75,7 +75,7 @@ def eliminate(neighbours: Neighbours, largest: int) -> list[tuple[int, set[int]]
         for a in around:
             neighbours[a].discard(node)
             new = around - neighbours[a] - {a}
-            for b in new:  # an edge matters to everyone who sees both its ends
+            for b in new:  # a new edge changes the cost of every node adjacent to both its ends
                 changed |= neighbours[a] & neighbours[b]
             neighbours[a] |= new
         for other in changed:
@@ -87,16 +87,16 @@ def eliminate(neighbours: Neighbours, largest: int) -> list[tuple[int, set[int]]
 
 
 def _fill(neighbours: Neighbours, node: int) -> tuple[int, int]:
-    """Number of edges that the neighbours lack to be all joined, and number of neighbours."""
+    """Number of edges missing between the neighbours, and number of neighbours."""
     around = neighbours[node]
     missing = sum(len(around) - 1 - len(around & neighbours[a]) for a in around)
     return missing // 2, len(around)
 
 
 def clique_tree(order: list[tuple[int, set[int]]]) -> list[Clique]:
-    """Join the cliques of an elimination to trees, parents first, without cliques that lie within others.
+    """Join the cliques of an elimination into trees, parents first, dropping cliques contained in others.
 
-    The separator is ordered as in the clique of the parent, residual nodes before separator.
+    A separator is ordered as in the parent's clique, where residual nodes come before the separator.
     """
     position = {node: place for place, (node, _) in enumerate(order)}
     residuals: list[list[int]] = []
@@ -104,7 +104,7 @@ def clique_tree(order: list[tuple[int, set[int]]]) -> list[Clique]:
     home: dict[int, int] = {}
     children: dict[int, list[int]] = {node: [] for node in position}
     for node, around in order:
-        # A child that hands over all of this clique holds it already.
+        # A child whose separator is this whole clique contains it already.
         holder = next((home[c] for c in children[node] if len(separators[home[c]]) == len(around) + 1), None)
         if holder is None:
             holder = len(residuals)
@@ -118,7 +118,7 @@ def clique_tree(order: list[tuple[int, set[int]]]) -> list[Clique]:
 
     cliques: list[Clique] = []
     number: dict[int, int] = {}
-    # The last node of a clique leaves before the one of its parent.
+    # The last node of a clique is removed before the last node of its parent.
     for clique in sorted(range(len(residuals)), key=lambda c: -position[residuals[c][-1]]):
         number[clique] = len(cliques)
         residual, separator = tuple(residuals[clique]), separators[clique]

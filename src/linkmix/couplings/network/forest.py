@@ -1,8 +1,9 @@
 """Belief propagation over all trees of a network at once, level by level.
 
-A network with cycles is a core, in which every node lies on a path between cycles, with trees that hang from it. The
-trees are collected into the roots, the core is somebody else's, and its marginals are distributed to the trees again.
-Classes come first in the arrays of this module, so that every step runs along the nodes.
+A network with cycles consists of a core, in which every node lies on a cycle or on a path between cycles, and of trees
+attached to it. Messages are collected from the trees into the roots, the core is inferred elsewhere, and its marginals
+are distributed back to the trees. In the arrays of this module classes are the first axis, so that every step is
+vectorised over nodes.
 """
 
 from typing import NamedTuple
@@ -11,11 +12,11 @@ import numpy as np
 
 from linkmix.basics.arrays import Floats, Ints
 
-LOWEST = -1e300  # stands for the top of nothing but zeros: minus infinity can not be subtracted from itself
+LOWEST = -1e300  # replaces a maximum of minus infinity, which cannot be subtracted from itself
 
 
 class _Level(NamedTuple):
-    """A slice of nodes at the same depth, brothers next to each other."""
+    """A slice of nodes at the same depth, siblings next to each other."""
 
     nodes: slice
     parents: Ints  # (n_families,): position of each parent
@@ -23,18 +24,18 @@ class _Level(NamedTuple):
 
 
 class Forest:
-    """The trees of a network, hanging from roots.
+    """The trees of a network, attached to roots.
 
-    Nodes are numbered by position: roots alone, then the nodes of cores, then the others by depth.
+    Nodes are numbered by position: isolated roots, then the nodes of cores, then the others by depth.
 
     Attributes
     ----------
     order : ndarray of shape (n_nodes,)
         The node at each position.
     n_alone, n_roots : int
-        How many roots have no edge to another root, and how many roots there are.
+        Number of roots without an edge to another root, and number of all roots.
     parents, parent_pairs : ndarray of shape (n_nodes - n_roots,)
-        Position of the parent of each node that is no root, and the number of the pair that joins them.
+        For each node that is not a root, the position of its parent and the number of the pair that joins them.
     """
 
     def __init__(self, nodes: Ints, pairs: Ints, pair_numbers: Ints, n_all: int) -> None:
@@ -74,7 +75,7 @@ class Forest:
         Parameters
         ----------
         beliefs : ndarray of shape (n_classes, n_nodes)
-            Log-potentials of the nodes. Replaced by what each tree says below its node, with a largest entry of 0.
+            Log-potentials of the nodes. Replaced by the beliefs from the subtree of each node, with largest entry 0.
         same, different : ndarray of shape (n_nodes - n_roots,)
             Log-potentials of the edge from each node to its parent.
 
@@ -96,14 +97,14 @@ class Forest:
             np.exp(joint, out=joint)
             total = joint.sum(axis=1)
             message = np.log(total) + top
-            joint /= np.maximum(total, 1.0)[:, None]  # the total is at least 1, or 0 where the parent can not be
+            joint /= np.maximum(total, 1.0)[:, None]  # at least 1, or 0 for a label that the parent cannot have
             conditionals.append(joint)
             beliefs[:, level.parents] += np.add.reduceat(message, level.starts, axis=1)
         _rescale(beliefs[:, : self.n_roots], scales[: self.n_roots])
         return scales, conditionals[::-1]
 
     def distribute(self, marginals: Floats, conditionals: list[Floats]) -> Floats:
-        """Complete the marginals (n_classes, n_nodes), those of the roots given.
+        """Complete the marginals (n_classes, n_nodes), given those of the roots.
 
         Returns the probability that a node and its parent have the same label, shape (n_nodes - n_roots,).
         """
@@ -116,7 +117,7 @@ class Forest:
         return same
 
     def collect_best(self, beliefs: Floats, same: Floats, different: Floats) -> tuple[Floats, list[Ints]]:
-        """Do as ``collect`` does, with the best label below in place of all of them.
+        """As ``collect``, with the maximum over labels instead of the sum.
 
         Returns the scales, and for each level the best label (n_classes, n) given that of the parent.
         """
@@ -131,7 +132,7 @@ class Forest:
         return scales, choices[::-1]
 
     def trace_back(self, labels: Ints, choices: list[Ints]) -> None:
-        """Complete the best labels (n_nodes,), those of the roots given."""
+        """Complete the best labels (n_nodes,), given those of the roots."""
         for level, choice in zip(self._levels, choices, strict=True):
             below = slice(level.nodes.start - self.n_roots, level.nodes.stop - self.n_roots)
             labels[level.nodes] = choice[labels[self.parents[below]], np.arange(choice.shape[1])]
@@ -139,7 +140,7 @@ class Forest:
     def _joint(
         self, level: _Level, beliefs: Floats, scales: Floats, same: Floats, different: Floats, diagonal: Ints
     ) -> Floats:
-        """Log-potential of the label of the parent (first axis) and all that is below it, for each node of a level."""
+        """Log-potential of the label of the parent (first axis) and of each node of a level with its subtree."""
         here = beliefs[:, level.nodes]
         _rescale(here, scales[level.nodes])
         below = slice(level.nodes.start - self.n_roots, level.nodes.stop - self.n_roots)
@@ -155,12 +156,12 @@ def _rescale(beliefs: Floats, scales: Floats) -> None:
 
 
 def _peel(pairs: Ints, pair_numbers: Ints, n_all: int) -> tuple[Ints, Ints, list[Ints]]:
-    """Take the leaves off a graph, again and again, so that cores and one root in the middle of each tree are left.
+    """Remove the leaves of a graph repeatedly, until only the cores and a root in the middle of each tree remain.
 
-    Returns the parent of each node, -1 if it is left, the pair that joins them, and the leaves of each round.
+    Returns the parent of each node, -1 if it remains, the pair that joins them, and the leaves of each round.
     """
     degree = np.bincount(pairs.ravel(), minlength=n_all)
-    # The sum over the neighbours that are left is the neighbour itself when only one is left.
+    # The sum over the remaining neighbours is the neighbour itself when only one remains.
     neighbour = np.zeros(n_all, dtype=np.int64)
     joint = np.zeros(n_all, dtype=np.int64)
     for here, there in ((0, 1), (1, 0)):
@@ -171,7 +172,7 @@ def _peel(pairs: Ints, pair_numbers: Ints, n_all: int) -> tuple[Ints, Ints, list
     rounds = []
     leaves = np.flatnonzero(degree == 1)
     while len(leaves):
-        # Of two leaves that have only each other left, the smaller one becomes the root.
+        # Of two leaves with only each other left, the smaller one becomes the root.
         leaves = leaves[(degree[neighbour[leaves]] > 1) | (leaves > neighbour[leaves])]
         parent[leaves], parent_pair[leaves] = neighbour[leaves], joint[leaves]
         rounds.append(leaves)

@@ -1,11 +1,12 @@
 """Exact inference in networks with cycles: tables over cliques, collected into roots and distributed again.
 
-Each clique is summed over its residual nodes and tells its parent the log of the sum for each labelling of the
-separator. What remains is the conditional distribution of the residual nodes, so the way back is a product of
-probabilities: no logarithms, no division by a message, no zeros to look after.
+Each clique is summed over its residual nodes and sends its parent the log of the sum for each labelling of the
+separator. What remains is the conditional distribution of the residual nodes, so the backward pass is a product of
+probabilities: no logarithms, no division by a message, no special treatment of zeros.
 
-Cliques of the same shape at the same depth are one array, so that a thousand triangles cost as much as one. The axes of
-a table are the batch, the residual nodes, and the separator in the order of the parent: nothing is ever transposed.
+Cliques of the same shape at the same depth form one array, so that a thousand triangles need as many NumPy calls as
+one. The axes of a table are the batch, the residual nodes, and the separator in the parent's order: nothing is
+transposed.
 """
 
 from collections import Counter
@@ -22,27 +23,27 @@ from linkmix.couplings.network.forest import LOWEST
 _Rows = slice | Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Factor:
-    """An edge between two axes of a table, first one residual."""
+    """An edge between two axes of a table, the first of them residual."""
 
     axes: tuple[int, int]
-    pairs: Ints  # (n_batch,); the number after the last pair where there is no edge
+    pairs: Ints  # (n_batch,); one past the last pair where there is no edge
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Batch:
-    """Cliques with tables of one shape and the same place in their parents."""
+    """Cliques with tables of the same shape and the same position in their parents."""
 
     components: Ints  # (n_batch,)
     nodes: Ints  # (n_batch, k)
     n_residual: int
     factors: tuple[tuple[_Factor, ...], ...]  # for each residual axis
-    parent: int  # number of the batch of the parents, -1 for roots
+    parent: int  # number of the parents' batch, -1 for roots
     parent_rows: _Rows
-    parent_shape: tuple[int, ...]  # of a message that is added to tables of the parents
-    summed_axes: tuple[int, ...]  # of tables of the parents that are not in the separator
+    parent_shape: tuple[int, ...]  # shape in which a message is added to the parents' tables
+    summed_axes: tuple[int, ...]  # axes of the parents' tables that are not in the separator
 
 
 class JunctionTree:
@@ -77,7 +78,7 @@ class JunctionTree:
         marginals : ndarray of shape (n_nodes, n_classes)
             Filled in for the nodes of the cores.
         log_partition : ndarray of shape (n_components,)
-            That of each core is added to its component.
+            The log-partition of each core is added to its component.
 
         Returns
         -------
@@ -94,7 +95,7 @@ class JunctionTree:
             table -= top[:, None]
             np.exp(table, out=table)
             total = table.sum(axis=1)
-            table /= np.maximum(total, 1.0)[:, None]  # at least 1, or 0 where the separator can not be
+            table /= np.maximum(total, 1.0)[:, None]  # at least 1, or 0 for impossible labels of the separator
             tables[number] = table
             self._send(batch, np.log(total) + top, pending, log_partition)
 
@@ -127,7 +128,7 @@ class JunctionTree:
         for number in range(len(self._batches) - 1, -1, -1):
             batch = self._batches[number]
             table = self._table(batch, log_potential, edge_tables, pending[number])
-            choices.append(table.argmax(axis=1))  # the first of equals, so the smallest labels
+            choices.append(table.argmax(axis=1))  # the first of ties, so the smallest labels
             self._send(batch, table.max(axis=1), pending, log_partition)
         for batch, choice in zip(self._batches, reversed(choices), strict=True):
             r, k = batch.n_residual, batch.nodes.shape[1]
@@ -149,11 +150,11 @@ class JunctionTree:
     def _table(
         self, batch: _Batch, log_potential: Floats, edge_tables: Floats, messages: list[tuple[_Rows, Floats]]
     ) -> Floats:
-        """Log-potentials of a batch with all that its children say, as (n_batch, residual, separator)."""
+        """Log-potentials of a batch, including the messages of its children, as (n_batch, residual, separator)."""
         n, k = batch.nodes.shape
         table = np.zeros((n, *(self._n_classes,) * k))
         for axis in range(batch.n_residual):
-            # Small tables first: what is known of few axes is not added to all of them.
+            # Small tables first: factors over few axes are combined before they are broadcast to all of them.
             shape = (n, *(1,) * axis, self._n_classes, *(1,) * (k - axis - 1))
             part = log_potential[batch.nodes[:, axis]].reshape(shape)
             for factor in batch.factors[axis]:
@@ -180,7 +181,7 @@ class _Member(NamedTuple):
 
 
 def _batches(n_classes: int, trees: Sequence[tuple[int, list[Clique]]], pairs: Ints) -> list[_Batch]:
-    """Group cliques by depth, shape and place in their parents. A batch comes after the one of its parents."""
+    """Group cliques by depth, shape and position in their parents. A batch comes after that of its parents."""
     pair_number = {frozenset(pair): number for number, pair in enumerate(pairs.tolist())}
     levels: dict[int, list[tuple[int, int]]] = {}
     for tree, (_, cliques) in enumerate(trees):
@@ -190,10 +191,10 @@ def _batches(n_classes: int, trees: Sequence[tuple[int, list[Clique]]], pairs: I
             levels.setdefault(depth[number], []).append((tree, number))
 
     groups: list[list[_Member]] = []
-    group_of: dict[tuple[int, tuple[int, ...], int, int], int] = {}  # parents, axes there, size of residual, rank
-    parents: list[tuple[int, tuple[int, ...]]] = []  # for each group: the group of the parents, and axes there
-    place: dict[tuple[int, int], tuple[int, int]] = {}  # of each clique: group and row
-    brothers: Counter[tuple[int, int, tuple[int, ...], int]] = Counter()
+    group_of: dict[tuple[int, tuple[int, ...], int, int], int] = {}  # by parents, axes there, residual size, rank
+    parents: list[tuple[int, tuple[int, ...]]] = []  # for each group: the parents' group, and the axes there
+    place: dict[tuple[int, int], tuple[int, int]] = {}  # for each clique: group and row
+    siblings: Counter[tuple[int, int, tuple[int, ...], int]] = Counter()
     for level in sorted(levels):
         for tree, number in levels[level]:
             component, cliques = trees[tree]
@@ -204,9 +205,9 @@ def _batches(n_classes: int, trees: Sequence[tuple[int, list[Clique]]], pairs: I
                 above, row = place[tree, clique.parent]
                 nodes_above = (*cliques[clique.parent].residual, *cliques[clique.parent].separator)
                 axes = tuple(nodes_above.index(node) for node in clique.separator)
-                # Brothers of the same shape go to different groups, so that rows of the parents are distinct.
-                rank = brothers[above, row, axes, size]
-                brothers[above, row, axes, size] += 1
+                # Siblings of the same shape go to different groups, so that the parents' rows are distinct.
+                rank = siblings[above, row, axes, size]
+                siblings[above, row, axes, size] += 1
             group = group_of.setdefault((above, axes, size, rank), len(groups))
             if group == len(groups):
                 groups.append([])
@@ -236,7 +237,7 @@ def _batches(n_classes: int, trees: Sequence[tuple[int, list[Clique]]], pairs: I
 
 
 def _factors(n_classes: int, nodes: Ints, axis: int, pair_number: dict[frozenset[int], int]) -> tuple[_Factor, ...]:
-    """Edges between an axis and those behind it, from the last one on, so that a table grows by its leading axes."""
+    """Edges between an axis and later ones, starting from the last, so that a table grows by its leading axes."""
     n, k = nodes.shape
     factors = []
     for other in range(k - 1, axis, -1):
@@ -248,6 +249,6 @@ def _factors(n_classes: int, nodes: Ints, axis: int, pair_number: dict[frozenset
 
 
 def _as_slice(rows: list[int]) -> _Rows:
-    """A slice if the rows follow each other, because it copies nothing."""
+    """A slice if the rows are consecutive, because it copies nothing."""
     consecutive = rows == list(range(rows[0], rows[0] + len(rows)))
     return slice(rows[0], rows[0] + len(rows)) if consecutive else np.array(rows)

@@ -7,41 +7,40 @@ import numpy as np
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.couplings.network.forest import LOWEST
 
-_PATIENCE = 20  # iterations in which the change of the messages has to halve
+_PATIENCE = 20  # iterations within which the change of the messages must halve
 _MOST_DAMPING = 0.9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LoopyResult:
-    """Approximate marginals (n_nodes, n_classes), and what belongs to them.
+    """Approximate marginals of the nodes (n_nodes, n_classes) and edges (n_pairs,).
 
     ``edge_log_partition`` (n_pairs,) and ``node_log_partition`` (n_nodes,) add up to the Bethe approximation of the
-    log-partition; ``messages`` (n_classes, 2 * n_pairs) may start the next run.
+    log-partition.
     """
 
     marginals: Floats
     edge_same: Floats
     node_log_partition: Floats
     edge_log_partition: Floats
-    messages: Floats
     converged: bool
 
 
 class LoopyPropagation:
     """Damped loopy belief propagation in log space.
 
-    On a tree it is exact. On a graph with cycles it usually is close, more so for long cycles and weak links.
+    It is exact on a tree, and usually close on a graph with cycles, the more so for long cycles and weak links.
 
     Parameters
     ----------
     pairs : ndarray of shape (n_pairs, 2)
         The edges.
     damping : float
-        Share of the old message in the new one. It grows when the messages do not settle.
+        Share of the old message in the new one. It grows if the messages do not converge.
     tol : float
-        Largest change of a message, whose largest entry is 1, at which the run stops.
+        The run stops when no message, whose largest entry is 1, changes by more than this.
     max_iter : int
-        How often all messages are sent at most.
+        Largest number of rounds in which all messages are sent.
     """
 
     def __init__(self, pairs: Ints, *, damping: float = 0.3, tol: float = 1e-8, max_iter: int = 200) -> None:
@@ -52,14 +51,11 @@ class LoopyPropagation:
         self._by_target = np.argsort(target, kind="stable")
         self._targets, self._starts = np.unique(target[self._by_target], return_index=True)
 
-    def infer(
-        self, log_potential: Floats, same: Floats, different: Floats, messages: Floats | None = None
-    ) -> LoopyResult:
+    def infer(self, log_potential: Floats, same: Floats, different: Floats) -> LoopyResult:
         """Marginals from log-potentials of nodes (n_nodes, n_classes) and edges (n_pairs,)."""
         own = np.ascontiguousarray(log_potential.T)  # (M, n)
         same, different = np.tile(same, 2), np.tile(different, 2)
-        if messages is None:
-            messages = np.zeros((len(own), 2 * self._n_pairs))
+        messages = np.zeros((len(own), 2 * self._n_pairs))
         all_hard = np.isneginf(same).all()
         probabilities = np.exp(messages)
         damping, change, earlier = self._damping, np.inf, np.inf
@@ -86,7 +82,7 @@ class LoopyPropagation:
         return self._result(own, same, different, messages, converged)
 
     def _cavities(self, own: Floats, messages: Floats) -> tuple[Floats, Floats]:
-        """Log-belief of the source of each message without what its target says, and log-beliefs of the nodes.
+        """Log-belief of the source of each message without the message from its target, and log-beliefs of the nodes.
 
         The largest log-belief of each source is zero, unless all are minus infinity.
         """
@@ -101,8 +97,7 @@ class LoopyPropagation:
         cavity = beliefs.take(self._source, axis=1)
         cavity -= back
         if np.isneginf(back.min(initial=0.0)):
-            # A target that forbids a label can not be where its source has it, so that it does not matter what it is
-            # told of this label.
+            # If the target forbids a label of its source, it does not matter what it is told about this label.
             cavity[np.isneginf(back)] = -np.inf
         cavity -= _tops(cavity)
         return cavity, beliefs
@@ -116,15 +111,15 @@ class LoopyPropagation:
         equal = _log_sum(first + second) + same[:n]
         unequal = _log_sum(first + _log_sum_others(second)) + different[:n]
         joint = np.logaddexp(equal, unequal)
-        # Each message is counted at its node and taken off here, so that its scale does not matter.
+        # Each message is counted at its node and subtracted here, so its scale does not matter.
         told_second, told_first = messages[:, :n], messages[:, n:]
         edge_log_partition = joint - _log_sum(first + told_first) - _log_sum(second + told_second)
         edge_same = np.exp(equal - np.maximum(joint, LOWEST))
-        return LoopyResult(marginals.T, edge_same, node_log_partition, edge_log_partition, messages, converged)
+        return LoopyResult(marginals.T, edge_same, node_log_partition, edge_log_partition, converged)
 
 
 def _tops(values: Floats) -> Floats:
-    """Largest value over the classes, which come first here; a low number where all are minus infinity."""
+    """Largest value over the classes (the first axis); a finite low number where all are minus infinity."""
     return np.asarray(np.maximum(np.maximum.reduce(values), LOWEST))
 
 
@@ -138,8 +133,8 @@ def _log_sum(values: Floats) -> Floats:
 def _log_sum_others(values: Floats) -> Floats:
     """Log-sum-exp over all classes but one, for each class: `arrays.leave_one_out` for many columns.
 
-    The largest value of a column is zero, unless all are minus infinity. The total minus one term is exact enough for
-    every term but the largest; for that one the others are added up.
+    The largest value of a column is zero, unless all are minus infinity. The total minus one term is accurate enough
+    for every term but the largest, for which the others are summed.
     """
     terms = np.exp(values)
     others: Floats = np.add.reduce(terms) - terms

@@ -1,4 +1,4 @@
-"""The most probable labels of a core that is too wide for tables: an integer program, and a search beside it."""
+"""The most probable labels of a core that is too wide for tables, by a search and an integer program."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ _INFEASIBLE = 2  # status of scipy.optimize.milp
 
 
 class _Problem(NamedTuple):
-    """Maximise node scores plus ``gain`` for each soft pair with equal labels, with hard pairs apart."""
+    """Maximise node scores plus ``gain`` for each soft pair with equal labels, keeping hard pairs apart."""
 
     score: Floats  # (n, M); minus infinity where a label is not allowed
     apart: Ints  # (n_apart, 2)
@@ -26,7 +26,7 @@ class _Problem(NamedTuple):
     gain: Floats  # (n_soft,)
 
     def value(self, labels: Ints) -> float:
-        """Minus infinity if a hard link is broken."""
+        """The objective; minus infinity if a hard link is broken."""
         if (labels[self.apart[:, 0]] == labels[self.apart[:, 1]]).any():
             return -np.inf
         equal = labels[self.soft[:, 0]] == labels[self.soft[:, 1]]
@@ -36,10 +36,10 @@ class _Problem(NamedTuple):
 def most_probable_labels(
     log_potential: Floats, pairs: Ints, same: Floats, different: Floats, *, time_limit: float = 10.0
 ) -> Ints | None:
-    """Labels with the largest log-potential, as far as the time allows to find them.
+    """Labels with the largest log-potential that could be found within the time limit.
 
-    Labels that meet all hard links are found first, and improved by swapping two labels along chains of links. Then an
-    integer program looks for better ones until it has proved that there are none or its time is up. Hard links are
+    First, labels that satisfy all hard links are found and improved by swapping two labels along chains of links. Then
+    an integer program looks for better ones, until it has proved that there are none or its time is up. Hard links are
     never broken.
 
     Parameters
@@ -55,12 +55,12 @@ def most_probable_labels(
 
     Returns
     -------
-    ndarray of shape (n,), or None if hard links can not be met.
+    ndarray of shape (n,), or None if the hard links contradict each other.
 
     Raises
     ------
     UndecidedError
-        If no labels were found that meet all hard links, and no proof that there are none.
+        If neither labels that satisfy all hard links were found, nor a proof that there are none.
     """
     is_together = np.isneginf(different)
     if np.isneginf(same[is_together]).any():
@@ -97,14 +97,14 @@ def _solve(problem: _Problem, time_limit: float) -> Ints | None:
     if labels is not None:
         found = _better(problem, found, labels)
     if found is None and not is_infeasible:
-        # The nodes may lead astray, so without their score.
+        # The scores of the nodes may mislead the search, so try without them.
         labels = find_labels(allowed, problem.apart, tempering_sweeps=_LAST_EFFORT * TEMPERING_SWEEPS)
         found = None if labels is None else _better(problem, found, labels)
     return found
 
 
 def _guide(problem: _Problem) -> Floats:
-    """Logarithm of approximate marginals: they know more than the nodes alone of what the links leave possible."""
+    """Logarithm of approximate marginals, which reflect the links better than the nodes alone."""
     pairs = np.concatenate([problem.apart, problem.soft])
     same = np.concatenate([np.full(len(problem.apart), -np.inf), problem.gain])
     loopy = LoopyPropagation(pairs, tol=1e-3, max_iter=200)
@@ -119,7 +119,7 @@ def _better(problem: _Problem, found: Ints | None, labels: Ints) -> Ints:
 
 
 def _improve(problem: _Problem, labels: Ints) -> Ints:
-    """Swap two labels along chains of hard links (Kempe chains) while that raises the value."""
+    """Swap two labels along chains of hard links (Kempe chains) as long as that raises the value."""
     labels = labels.copy()
     n_classes = problem.score.shape[1]
     for _ in range(_SWEEPS):
@@ -130,7 +130,7 @@ def _improve(problem: _Problem, labels: Ints) -> Ints:
 
 
 def _swap(problem: _Problem, labels: Ints, one: int, two: int) -> bool:
-    """Swap two labels, in place, on the chains where that is better. Say whether there were any."""
+    """Swap two labels in place, on the chains where that is better. Returns whether there were any."""
     here = (labels == one) | (labels == two)
     chain = component_ids(problem.apart[here[problem.apart].all(axis=1)], len(labels))
     nodes = np.flatnonzero(here)
@@ -138,14 +138,14 @@ def _swap(problem: _Problem, labels: Ints, one: int, two: int) -> bool:
     gain = np.bincount(
         chain[nodes], problem.score[nodes, opposite] - problem.score[nodes, labels[nodes]], minlength=len(labels)
     )
-    # A soft link changes if one of its ends does.
+    # A soft link changes if exactly one of its ends does.
     a, b = problem.soft.T
     is_between = chain[a] != chain[b]
     for end, other in ((a[is_between], b[is_between]), (b[is_between], a[is_between])):
         meets = (one + two - labels[end] == labels[other]).astype(float) - (labels[end] == labels[other])
         np.add.at(gain, chain[end], np.where(here[end], meets, 0.0) * problem.gain[is_between])
     better = gain > _LEAST_GAIN
-    if is_between.any() and better.any():  # chains change each other's gain, so only the best one
+    if is_between.any() and better.any():  # chains affect each other's gain, so swap only the best one
         better = np.arange(len(gain)) == gain.argmax()
     swapped = here & better[chain]
     labels[swapped] = one + two - labels[swapped]
@@ -153,20 +153,20 @@ def _swap(problem: _Problem, labels: Ints, one: int, two: int) -> bool:
 
 
 def _integer_program(problem: _Problem, time_limit: float) -> tuple[Ints | None, bool]:
-    """Labels by branch and bound, None if none were found in time; and whether there provably are none."""
+    """Labels by branch and bound, None if none were found in time; and whether there are provably none."""
     n, n_classes = problem.score.shape
     allowed = ~np.isneginf(problem.score)
     relative = np.where(allowed, problem.score - problem.score.max(axis=1, keepdims=True), 0.0)
     one_label = _label_sums(n, n_classes)
-    # x[j, m] says whether node j has label m, in one row of variables.
+    # Variable x[j, m], flattened, is 1 if node j has label m.
     apart = np.unique(np.sort(problem.apart, axis=1), axis=0)
     not_both = _cells(apart[:, 0], n, n_classes) + _cells(apart[:, 1], n, n_classes)
-    # A pair that is better apart pays once, by a variable that is at least x[a, m] + x[b, m] - 1 for every label m.
+    # A pair that is better apart pays through a variable that is at least x[a, m] + x[b, m] - 1 for every label m.
     is_parted = problem.gain < 0
     a, b = problem.soft[is_parted].T
     both = _cells(a, n, n_classes) + _cells(b, n, n_classes)
     pays = _label_sums(len(a), n_classes).T
-    # A pair that is better together earns by a variable of each label, which is at most x[a, m] and x[b, m].
+    # A pair that is better together earns through a variable for each label, which is at most x[a, m] and x[b, m].
     c, d = problem.soft[~is_parted].T
     earns = _cells(np.arange(len(c)), len(c), n_classes)
     blocks = [
@@ -201,7 +201,7 @@ def _integer_program(problem: _Problem, time_limit: float) -> tuple[Ints | None,
 
 
 def _cells(nodes: Ints, n: int, n_classes: int) -> csr_array:
-    """Matrix with a row for each label of each of the nodes, that picks its variable."""
+    """Matrix whose rows select the variables of each label of each of the nodes."""
     columns = (nodes[:, None] * n_classes + np.arange(n_classes)).ravel()
     return csr_array((np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), n * n_classes))
 

@@ -1,4 +1,4 @@
-"""Two classes and cannot-links only: one label decides all the others of its component."""
+"""Two classes and only cannot-links: one label determines all others of its component."""
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -8,7 +8,7 @@ from linkmix.basics.arrays import Floats, Ints
 
 
 class TwoColouring:
-    """Components with two labellings each, which are each other's opposite.
+    """Components with exactly two labellings, one the opposite of the other.
 
     Parameters
     ----------
@@ -22,13 +22,13 @@ class TwoColouring:
     Attributes
     ----------
     odd_components : ndarray
-        Components that have no labelling, because a cycle of cannot-links has an odd length.
+        Components without a labelling, because a cycle of cannot-links has an odd length.
     """
 
     def __init__(self, nodes: Ints, components: Ints, pairs: Ints) -> None:
         self.nodes = nodes
         self.components, first, self._number = np.unique(components, return_index=True, return_inverse=True)
-        # In the graph of nodes with labels, each label of a node reaches the labels that it decides.
+        # In a graph of (node, label) vertices, each label of a node is connected to the labels that it implies.
         n = len(nodes)
         a, b = np.searchsorted(nodes, pairs).T
         ends = np.concatenate([a, b]), np.concatenate([b + n, a + n])
@@ -41,7 +41,7 @@ class TwoColouring:
         """Log-partition of each component, and marginals (n, 2) of the nodes."""
         first, second, scale = self._scores(log_potential)
         log_partition = np.logaddexp(first, second)
-        # Where both are impossible, the caller hears of it from the log-partition.
+        # If both are impossible, the caller learns it from the log-partition.
         safe = np.where(np.isneginf(log_partition), 0.0, log_partition)
         marginals = np.empty((len(self.nodes), 2))
         rows = np.arange(len(self.nodes))

@@ -144,7 +144,7 @@ def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) ->
     done = engine.Fit(parameters, log_likelihood, np.array([log_likelihood]), converged=False)
     mixture.n_features_in_ = int(np.count_nonzero(scaling.scale))
     mixture.take_over(Fitted(fit.density, shape, done, labels, doubtful, {}))
-    estimator = AutoLinkMixture(n_classes, budget=BUDGET, random_state=0)
+    estimator = AutoLinkMixture(n_classes, random_state=0)
     estimator.n_features_in_ = len(scaling.scale)
     estimator.take_over(Found(scaling, [mixture], [np.arange(n_classes)], fit.leaderboard, labels))
     return estimator

@@ -136,7 +136,7 @@ def test_more_runs_find_what_one_misses():
     # Rows 0 and 1 are near, and row 2 keeps both from the class that they choose differently: order matters.
     X = np.array([[0.0], [10.0], [5.0]])
     links = Links(cannot=[(0, 2), (1, 2)])
-    with pytest.raises(InfeasibleLinks, match="row 2 can not go to any of the 2 classes"):
+    with pytest.raises(InfeasibleLinks, match="row 2 cannot go to any of the 2 classes"):
         COPKMeans(2, init=[[0.0], [10.0]]).fit(X, links=links)
     model = COPKMeans(2, init=[[0.0], [10.0]], n_init=20, random_state=0).fit(X, links=links)
     assert meets(links, model.labels_)
@@ -147,8 +147,8 @@ def test_the_error_names_rows_and_links():
     with pytest.raises(InfeasibleLinks) as error:
         COPKMeans(2, init=[[0.0], [4.0]]).fit(np.arange(5.0)[:, None], links=links)
     assert str(error.value) == (
-        "row 3 can not go to any of the 2 classes: rows 4 and 0 cannot link (class 0), rows 3 and 1 cannot link "
-        "(class 1), through 1 must-links; 1 run came to such a row: raise n_init to try more orders of the points, "
+        "row 3 cannot go to any of the 2 classes: rows 4 and 0 cannot link (class 0), rows 3 and 1 cannot link "
+        "(class 1), through 1 must-links; 1 run ended at such a row: raise n_init to try more orders of the points, "
         "drop links, or raise n_classes"
     )
     assert error.value.links == Links(must=[(3, 4)], cannot=[(4, 0), (3, 1)])
@@ -191,9 +191,9 @@ def test_predict_before_fit():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"n_init": 0}, "n_init=0 is not a whole number of at least 1"),
-        ({"max_iter": 0}, "max_iter=0 is not a whole number of at least 1"),
-        ({"max_iter": 2.5}, "max_iter=2.5 is not a whole number"),
+        ({"n_init": 0}, r"'n_init' parameter of COPKMeans must be an int in the range \[1, inf\)\. Got 0"),
+        ({"max_iter": 0}, r"'max_iter' parameter of COPKMeans must be an int in the range \[1, inf\)\. Got 0"),
+        ({"max_iter": 2.5}, r"'max_iter' parameter of COPKMeans must be an int .* Got 2\.5 instead"),
         ({"init": np.eye(3)}, r"init has shape \(3, 3\): give one centre per class, shape \(2, 5\)"),
         ({"init": np.full((2, 5), np.nan)}, "init contains NaN"),
         ({"n_classes": 9}, "n_samples=5 is less than n_classes=9"),

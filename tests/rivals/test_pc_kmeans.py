@@ -215,11 +215,14 @@ def test_predict_before_fit():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"weight": -1}, "weight=-1 is not a finite number of at least 0"),
-        ({"weight": np.inf}, "weight=inf is not a finite number"),
-        ({"max_iter": 0}, "max_iter=0 is not a whole number of at least 1"),
+        ({"weight": -1}, r"'weight' parameter of PCKMeans must be a float in the range \[0\.0, inf\)\. Got -1"),
+        (
+            {"weight": np.inf},
+            r"'weight' parameter of PCKMeans must be a float in the range \[0\.0, inf\)\. Got inf",
+        ),
+        ({"max_iter": 0}, r"'max_iter' parameter of PCKMeans must be an int in the range \[1, inf\)\. Got 0"),
         ({"init": np.eye(3)}, r"init has shape \(3, 3\): give one centre per class, shape \(2, 5\)"),
-        ({"init": "random"}, "init is no table of centres, one row per class: could not convert string"),
+        ({"init": "random"}, "init must be a table of centres with one row per class: could not convert string"),
     ],
 )
 def test_bad_settings(settings, words):

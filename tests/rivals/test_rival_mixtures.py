@@ -182,9 +182,9 @@ def test_gmm_ec_is_gm_pr_on_disjoint_links(wine):
 def test_links_that_a_method_can_not_use_are_refused(wine):
     X, y = wine
     links = Links.from_labels(y, 20, random_state=0)
-    with pytest.raises(ValueError, match=r"EMPC can not use must-links, but got \d+ of them: drop them"):
+    with pytest.raises(ValueError, match=r"EMPC cannot use must-links, but got \d+ of them: drop them"):
         EMPC(3).fit(X, links=links)
-    with pytest.raises(ValueError, match="GMM can not use must-links"):
+    with pytest.raises(ValueError, match="GMM cannot use must-links"):
         GMM(3).fit(X, links=links)
     with pytest.raises(ValueError, match=r"EMPC takes every link as certain, but a cannot-link has confidence 0\.8"):
         EMPC(3).fit(X, links=Links(cannot=[(0, 100)], cannot_confidence=0.8))

@@ -19,8 +19,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from linkmix.app.cli import main
-from linkmix.study.paper import data
-from linkmix.study.paper.data import DATA, FILES, BadData, MissingData, fetch, load, where
+from linkmix.study.paper.data import DATA, FILES, BadData, MissingData, fetch, finding, load, where
 
 FOLDER = os.environ.get("LINKMIX_DATA")
 needs_files = pytest.mark.skipif(not FOLDER, reason="needs the data files: set LINKMIX_DATA to their folder")
@@ -104,7 +103,7 @@ def serve(monkeypatch):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds between looks at shutdown
     thread.start()
     root = f"http://127.0.0.1:{server.server_port}"
 
@@ -340,7 +339,7 @@ def test_other_values_are_refused(small, bare, change):
 def test_a_broken_table_is_named(small, bare, content):
     bare.mkdir()
     (bare / "haberman.csv.gz").write_bytes(content)
-    with pytest.raises(BadData, match=r"haberman\.csv\.gz can not be read .*: remove it"):
+    with pytest.raises(BadData, match=r"haberman\.csv\.gz cannot be read .*: remove it"):
         load("haberman")
 
 
@@ -348,7 +347,7 @@ def test_a_broken_table_is_named(small, bare, content):
 def test_broken_arrays_are_named(bare, arrays):
     bare.mkdir()
     np.savez(bare / "mnist_t10k.npz", **arrays)
-    with pytest.raises(BadData, match=r"mnist_t10k\.npz can not be read"):
+    with pytest.raises(BadData, match=r"mnist_t10k\.npz cannot be read"):
         load("mnist-123")
 
 
@@ -384,7 +383,7 @@ def test_load_downloads_only_when_asked(small, bare, serve):
     ids=["cut by the net", "cut at the source", "tampered", "a page", "stalled", "not found"],
 )
 def test_a_bad_download_leaves_nothing(small, bare, serve, monkeypatch, body, more, message):
-    monkeypatch.setattr(data, "TIMEOUT", 0.3 if more == "never" else 10)
+    monkeypatch.setattr(finding, "TIMEOUT", 0.3 if more == "never" else 10)
     serve("haberman", body, more=more)
     with pytest.raises(MissingData, match="haberman could not be downloaded") as caught:
         fetch("haberman")

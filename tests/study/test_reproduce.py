@@ -134,7 +134,7 @@ def test_an_unknown_name_is_refused():
 def test_missing_data_say_how_to_get_them(tmp_path, monkeypatch):
     monkeypatch.setenv("LINKMIX_DATA", str(tmp_path))
     monkeypatch.setenv("LINKMIX_CACHE", str(tmp_path))
-    monkeypatch.setattr("linkmix.study.paper.data.urlopen", _no_network)
+    monkeypatch.setattr("linkmix.study.paper.data.finding.urlopen", _no_network)
     protocol.load.cache_clear()  # another test may have loaded it
     result = CliRunner().invoke(main, ["reproduce", "coil20", "--trials", "1", "--out", str(tmp_path / "out")])
     assert result.exit_code == 2

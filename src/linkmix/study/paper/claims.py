@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from linkmix.study.paper import synthetic
-from linkmix.study.paper.figures import STYLES, score
+from linkmix.study.paper.figures.runs import score
+from linkmix.study.paper.figures.styles import STYLES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from linkmix.plots import INK
-from linkmix.study.paper.figures import STYLES, is_blind
+from linkmix.study.paper.figures.runs import is_blind
+from linkmix.study.paper.figures.styles import STYLES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -102,9 +102,9 @@ def test_one_step_by_brute_force(X, links, order):
             stuck = i
             break
         expected[i] = min(allowed, key=lambda m: distances[i, m])
-    apart = cop_kmeans._Apart.of(links, N_ROWS)
+    apart = cop_kmeans.Apart.of(links, N_ROWS)
     if stuck is not None:
-        with pytest.raises(cop_kmeans._Stuck) as error:
+        with pytest.raises(cop_kmeans.Stuck) as error:
             cop_kmeans.place(distances, apart, np.array(rows, dtype=np.int64))
         assert error.value.row == stuck
     else:

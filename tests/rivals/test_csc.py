@@ -1,3 +1,5 @@
+"""CSC: its vectors solve the generalised eigenproblem, exactly or from landmarks."""
+
 import os
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""SpectralRBF: spectral clustering without links, exactly or from landmarks."""
+
 import numpy as np
 import pytest
 from sklearn.cluster import SpectralClustering

@@ -1,3 +1,5 @@
+"""SSKK: the kernel, weighted kernel k-means and its guarantees, the start, and landmarks."""
+
 import os
 from pathlib import Path
 

@@ -86,15 +86,15 @@ class COPKMeans(CentreRival):
 
     def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
         given = self._given_centres(X.shape[1])
-        apart = _Apart.of(links, len(X))
+        apart = Apart.of(links, len(X))
         best: _Run | None = None
-        stuck: _Stuck | None = None
+        stuck: Stuck | None = None
         for attempt in range(self.n_init):
             order = random.permutation(apart.linked) if attempt else apart.linked
             centres = plusplus_seeds(X, self.n_classes, random) if given is None else given
             try:
                 run = self._run(X, centres, apart, order)
-            except _Stuck as error:
+            except Stuck as error:
                 stuck = stuck or error
                 continue
             if best is None or run.inertia < best.inertia:
@@ -109,7 +109,7 @@ class COPKMeans(CentreRival):
         self._warn_unless(best.converged)
         return best.labels
 
-    def _run(self, X: Floats, centres: Floats, apart: "_Apart", order: Ints) -> "_Run":
+    def _run(self, X: Floats, centres: Floats, apart: "Apart", order: Ints) -> "_Run":
         labels: Ints = np.full(len(X), -1)
         n_iter, converged = 0, False
         while not converged and n_iter < self.max_iter:
@@ -121,7 +121,7 @@ class COPKMeans(CentreRival):
         inertia = squared_distances(X, centres)[np.arange(len(X)), labels].sum()
         return _Run(labels, centres, float(inertia), n_iter, converged)
 
-    def _explained(self, stuck: "_Stuck", links: Links, apart: "_Apart") -> InfeasibleLinks:
+    def _explained(self, stuck: "Stuck", links: Links, apart: "Apart") -> InfeasibleLinks:
         """Return an error that names the links that rule out each class for the row."""
         own = apart.chunklet[stuck.row]
         ends = apart.chunklet[links.cannot]  # (n_cannot, 2)
@@ -157,7 +157,7 @@ class _Run(NamedTuple):
     converged: bool
 
 
-class _Stuck(Exception):
+class Stuck(Exception):
     """No class is left for a row."""
 
     def __init__(self, row: int, classes: dict[int, int]) -> None:
@@ -166,7 +166,7 @@ class _Stuck(Exception):
         self.classes = classes  # of the chunklets placed so far
 
 
-class _Apart(NamedTuple):
+class Apart(NamedTuple):
     """Which chunklets cannot share a class: the closure of the links, without listing all pairs of rows."""
 
     chunklet: Ints  # (n,)
@@ -174,7 +174,8 @@ class _Apart(NamedTuple):
     linked: Ints  # rows with links
 
     @classmethod
-    def of(cls, links: Links, n_rows: int) -> "_Apart":
+    def of(cls, links: Links, n_rows: int) -> "Apart":
+        """Find the chunklets that the links keep apart."""
         chunklet = links.chunklets(n_rows)
         linked = np.flatnonzero(np.isin(chunklet, chunklet[links.points]))
         neighbours: dict[int, list[int]] = {j: [] for j in chunklet[linked].tolist()}
@@ -184,7 +185,7 @@ class _Apart(NamedTuple):
         return cls(chunklet, neighbours, linked)
 
 
-def place(distances: Floats, apart: _Apart, order: Ints) -> Ints:
+def place(distances: Floats, apart: Apart, order: Ints) -> Ints:
     """Nearest class of each row that breaks no link with the rows placed before it; unlinked rows are unconstrained."""
     labels: Ints = distances.argmin(axis=1)
     nearest_first = distances[order].argsort(axis=1, kind="stable").tolist()
@@ -195,7 +196,7 @@ def place(distances: Floats, apart: _Apart, order: Ints) -> Ints:
             taken = {classes[j] for j in apart.neighbours[own] if j in classes}
             free = next((m for m in preference if m not in taken), None)
             if free is None:
-                raise _Stuck(i, classes)
+                raise Stuck(i, classes)
             classes[own] = free
         labels[i] = classes[own]
     return labels

@@ -154,7 +154,7 @@ class Outcome(NamedTuple):
 
 
 def install(folder: Path, package: str) -> tuple[Path, str]:
-    """Python of the virtualenv of a package, and its versions, or why it can not be used."""
+    """Python of the virtualenv of a package, and its versions, or the reason why it cannot be used."""
     python = folder / package / "bin" / "python"
     if not python.exists():
         venv.create(folder / package, with_pip=True)

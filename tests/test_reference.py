@@ -1,4 +1,4 @@
-"""The values in the folder ``reference`` of the shared data, whose path is in LINKMIX_DATA. Without it: skipped."""
+"""Reference values from the folder ``reference`` in LINKMIX_DATA; skipped if the variable is not set."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ from linkmix.densities import FORMS, Gaussian
 def reference(request):
     folder = os.environ.get("LINKMIX_DATA")
     if not folder:
-        pytest.skip("LINKMIX_DATA is not set: the reference values are not at hand")
+        pytest.skip("LINKMIX_DATA is not set: the reference values are not available")
     with np.load(Path(folder) / "reference" / f"{request.param}.npz", allow_pickle=False) as arrays:
         return dict(arrays)
 

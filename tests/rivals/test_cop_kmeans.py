@@ -1,4 +1,4 @@
-"""COPKMeans: no link is broken, or the error names what could not be met."""
+"""COPKMeans: no link is broken, or the error names the links that could not be satisfied."""
 
 import itertools
 
@@ -38,7 +38,7 @@ def meets(links, labels):
 
 
 def pairs_of(links):
-    """The statements, whatever their orientation."""
+    """The links, without the order of their ends."""
     return {
         (kind, min(pair), max(pair))
         for kind, pairs in (("must", links.must), ("cannot", links.cannot))
@@ -83,7 +83,7 @@ def test_no_link_is_broken_or_the_error_names_what_could_not_be_met(X, links, n_
 
 @given(points, consistent_links(), st.permutations(range(N_ROWS)))
 def test_one_step_by_brute_force(X, links, order):
-    """Each row to the nearest centre that breaks no closed link with rows before it, pair by pair."""
+    """Each row goes to the nearest centre that breaks no link of the closure with the rows before it."""
     distances = ((X[:, None] - X[None, :3]) ** 2).sum(axis=2)
     closed = links.closure()
     must, cannot = (set(map(tuple, np.concatenate([p, p[:, ::-1]]).tolist())) for p in (closed.must, closed.cannot))

@@ -1,4 +1,4 @@
-"""E2CP: what links do to a graph of neighbours, against the fixed point and plain linear algebra."""
+"""E2CP: the effect of links on a neighbour graph, compared with the fixed point and plain linear algebra."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def some_graph(seed=0, n=40, n_links=15):
 
 
 def fixed_point(similarity, signs, alpha):
-    """The published updates, row after column, until nothing moves."""
+    """The published updates, along columns and then along rows, until they converge."""
     vertical = np.zeros_like(signs)
     for _ in range(5000):
         vertical = alpha * similarity @ vertical + (1 - alpha) * signs

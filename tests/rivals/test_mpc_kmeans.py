@@ -1,4 +1,4 @@
-"""MPCKMeans: the objective never rises, the metric is where it is lowest, the farthest points are found."""
+"""MPCKMeans: the objective never increases, the metric minimises it, and the farthest points are found."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""PCKMeans: the sum of costs never rises, and each step is the cheapest choice."""
+"""PCKMeans: the objective never increases, and each step is the cheapest choice."""
 
 import numpy as np
 import pytest

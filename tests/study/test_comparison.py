@@ -1,4 +1,4 @@
-"""Comparisons: every run is there, runs repeat, and a comparison that was stopped goes on where it was."""
+"""Comparisons: every run has a row, runs are reproducible, and an interrupted comparison continues where it stopped."""
 
 import json
 import subprocess

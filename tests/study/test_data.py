@@ -1,4 +1,4 @@
-"""The data of the experiments: what is loaded, where it is looked for, and what is refused."""
+"""The data of the experiments: the values, the places that are searched, and the files that are refused."""
 
 import gzip
 import hashlib
@@ -62,7 +62,7 @@ def run(*arguments):
 
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
-    """A machine without any data file; gives the folder of its cache."""
+    """A machine without any data file; returns the folder of its cache."""
     monkeypatch.delenv("LINKMIX_DATA", raising=False)
     monkeypatch.setenv("LINKMIX_CACHE", str(tmp_path / "cache"))
     for key, file in FILES.items():
@@ -72,7 +72,7 @@ def bare(monkeypatch, tmp_path):
 
 @pytest.fixture
 def small(bare, monkeypatch):
-    """A table of our own in place of Haberman's: its lines as UCI would have them."""
+    """A small table in place of Haberman's: its lines in UCI's format."""
     lines = ["3,0.5,-1,2", "1,2,3,1", "1,2,3,1", "1,2,-3,2"]
     X = np.array([[1, 2, -3], [1, 2, 3], [1, 2, 3], [3, 0.5, -1]], dtype="<f8")  # sorted
     y = np.array([1, 0, 0, 1], dtype="<i8")
@@ -83,7 +83,7 @@ def small(bare, monkeypatch):
 
 @pytest.fixture
 def serve(monkeypatch):
-    """Serve bodies by path from this machine, and give the addresses of a file's parts there."""
+    """Serve the parts of a file from this machine and use their addresses."""
     bodies, released = {}, threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -119,7 +119,7 @@ def serve(monkeypatch):
     server.server_close()
 
 
-# What is loaded
+# The values
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_the_constant_column_of_segment_is_dropped():
     assert np.linalg.matrix_rank(np.cov(found.X[found.y == 0].T), tol=1e-6) == 14
 
 
-# Where it is looked for
+# The places
 
 
 def write_table(folder, lines, name="haberman.csv.gz", header="age,op_year,axillary_nodes,class"):
@@ -296,7 +296,7 @@ def test_an_unknown_name_gets_the_list():
         load("habermann")
 
 
-# What is refused
+# Refused files
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ def test_a_failed_write_leaves_nothing(small, bare, serve):
 
 
 def uci(name, label_first=False, header="", n_columns=None):
-    """Return a published table in two halves, as UCI has it."""
+    """Return a published table in two halves, in UCI's format."""
     rows = [row[: n_columns and n_columns + 1] for row in cells(name)]
     rows = [[row[-1].upper(), *row[:-1]] if label_first else row for row in rows]
     lines = [",".join(row) for row in rows]
@@ -428,7 +428,7 @@ def idx():
 
 
 def coil():
-    """Return an archive of images of 128 x 128 pixels with the published sums of blocks, in no order."""
+    """Return an archive of images of 128 x 128 pixels with the published sums of blocks, in random order."""
     image = pytest.importorskip("PIL.Image")
     with np.load(published("coil20.npz")) as arrays:
         sums = arrays["X_sum16"].reshape(-1, 32, 1, 32, 1)

@@ -1,4 +1,4 @@
-"""The experiments at one command: every run is there, a stopped one goes on, and the page says what was found."""
+"""`linkmix reproduce`: every run has a row, an interrupted run continues, and the page shows the findings."""
 
 import subprocess
 import sys
@@ -23,13 +23,14 @@ SAME = [*KEY, "purity", "ari", "links_satisfied", "purity_predict", "ari_predict
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """Three trials of the experiments that need no files, by the command."""
+    """Three trials of the experiments that need no data files, run by the command."""
     folder = tmp_path_factory.mktemp("results")
     result = CliRunner().invoke(main, ["reproduce", *SMALL, "--trials", "3", "--jobs", "1", "--out", str(folder)])
     assert result.exit_code == 0, result.output
     return folder, result.output
 
 
+@pytest.mark.slow
 def test_three_trials_of_all_experiments(tmp_path):
     try:
         for name in protocol.PAPER:
@@ -44,7 +45,7 @@ def test_three_trials_of_all_experiments(tmp_path):
     assert len(table) == sum(len(list(protocol.EXPERIMENTS[name].runs(3))) for name in protocol.PAPER)
     assert table["error"].isna().all(), table.loc[table["error"].notna(), [*KEY, "error"]].to_string()
     assert table["purity"].between(0, 1).all()
-    for name in ("haberman", "thyroid"):  # purity can not be below the share of the largest class
+    for name in ("haberman", "thyroid"):  # purity cannot be below the share of the largest class
         floor = protocol.floor(protocol.load(name)[1])
         assert table.loc[table["data"] == name, "purity"].min() >= floor
     for figure in ("toy", "two-moons", "digits", "purity-both", "purity-must", "purity-cannot", "coil20"):
@@ -86,6 +87,7 @@ def test_methods_without_links_run_once_a_trial(small):
     assert not table.duplicated(KEY).any()
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_as_an_unbroken_one(small, tmp_path):
     unbroken = pd.read_parquet(small[0] / protocol.TABLE)
     script = (

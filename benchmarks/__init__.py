@@ -1,1 +1,1 @@
-"""What the package can do on real data, and how fast. Each file is a script: ``python -m benchmarks.flipped_links``."""
+"""Quality on real data, and speed. Each file is a script: ``python -m benchmarks.flipped_links``."""

@@ -1,7 +1,8 @@
-"""All of speed and scale in one run: ``python -m benchmarks [--quick] [--plot PNG]``.
+"""All parts of `speed` and `scale` in one run: ``python -m benchmarks [--quick] [--plot PNG]``.
 
-Every part is also a command of its own: ``python -m benchmarks.speed iterations``, ``python -m benchmarks.scale dask``.
-Set OMP_NUM_THREADS to pin the number of threads of the core; BLAS has one, but for scikit-learn, which also tries all.
+Each part can also be run alone: ``python -m benchmarks.speed iterations``, ``python -m benchmarks.scale dask``.
+OMP_NUM_THREADS sets the number of threads of the core. BLAS has one thread, except that scikit-learn is also run with
+all of them.
 """
 
 import argparse
@@ -16,7 +17,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="smaller problems: a minute instead of a quarter of an hour"
     )
-    parser.add_argument("--plot", metavar="PNG", help="where to put a plot of the growth")
+    parser.add_argument("--plot", metavar="PNG", help="file for a plot of the growth")
     options = parser.parse_args()
     options.level, options.separation = None, 3.0
     warnings.simplefilter("ignore")

@@ -1,10 +1,10 @@
 """``linkmix fit`` against the same job as a script: ``python -m benchmarks.command_line [--rows N] [--separation S]``.
 
-A table of a million rows and ten columns as CSV and as Parquet, three classes, a hundred links. Each side is a process
-of its own, from start to end: read the file, fit, write a label and the probabilities of all classes for each row. The
-script reads with pandas, fits scikit-learn's GaussianMixture with its defaults, which uses no links, and writes with
-pandas. Sides take turns, and the fastest turn of each counts; memory is the peak of the process, with the parts of
-scratch files that are mapped into it, which the system takes back when others need room.
+A table of a million rows and ten columns as CSV and as Parquet, three classes, a hundred links. Each side is a separate
+process, measured from start to end: read the file, fit, write a label and the probabilities of all classes for each
+row. The script reads with pandas, fits scikit-learn's GaussianMixture with its defaults, which uses no links, and
+writes with pandas. The sides take turns, and the fastest turn of each counts. Memory is the peak of the process. It
+includes the parts of scratch files that are mapped into it, which the system reclaims when memory is needed elsewhere.
 """
 
 import argparse
@@ -41,7 +41,7 @@ COMMAND = "from linkmix.app.cli import main; main(prog_name='linkmix')"
 
 
 def write_problem(folder: Path, n: int, separation: float):
-    """Write points around three centres, each class with a covariance of its own, and links; give the classes."""
+    """Write points around three centres, with a different covariance in each class, and links; return the classes."""
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=n)
     shapes = np.eye(10) + 0.3 * rng.normal(size=(3, 10, 10))
@@ -58,7 +58,7 @@ def write_problem(folder: Path, n: int, separation: float):
 
 
 def measure(arguments: list[str]) -> tuple[float, float]:
-    """Seconds and peak megabytes of a process."""
+    """Seconds and peak memory in megabytes of a process."""
     start = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-c", *arguments], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

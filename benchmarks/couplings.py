@@ -1,7 +1,7 @@
-"""What coupling, starts and shape are worth with random links: ``python -m benchmarks.couplings [--seeds 10]``.
+"""The effect of coupling, starts and shape with random links: ``python -m benchmarks.couplings [--seeds 10]``.
 
-Thyroid, normal against not normal, columns of unit variance; needs the folder in LINKMIX_DATA with data/thyroid.csv.gz.
-Purity of `predict`, mean and standard deviation over draws of links.
+Thyroid, normal against not normal, columns of unit variance; LINKMIX_DATA must name the folder with
+data/thyroid.csv.gz. The scores are the mean and standard deviation of the purity of `predict` over draws of links.
 """
 
 import argparse
@@ -30,17 +30,17 @@ SETTINGS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=10, help="draws of links (default: 10)")
+    parser.add_argument("--seeds", type=int, default=10, help="number of draws of links (default: 10)")
     parser.add_argument("--links", type=int, nargs="+", default=[64, 256], help="numbers of links (default: 64 256)")
     arguments = parser.parse_args()
     if "LINKMIX_DATA" not in os.environ:
-        sys.exit("set LINKMIX_DATA to the folder that holds data/thyroid.csv.gz")
+        sys.exit("LINKMIX_DATA is not set: set it to the folder with data/thyroid.csv.gz")
     table = pd.read_csv(Path(os.environ["LINKMIX_DATA"]) / "data" / "thyroid.csv.gz")
     X, y = table.iloc[:, :5].to_numpy(float), table["class2"].to_numpy()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     warnings.simplefilter("ignore")
     for n_links in arguments.links:
-        print(f"\n{n_links} links, {arguments.seeds} draws   purity of predict   fewest links met by labels_")
+        print(f"\n{n_links} links, {arguments.seeds} draws   purity of predict   smallest share satisfied by labels_")
         for name, settings in SETTINGS.items():
             scores, met = [], []
             for seed in range(arguments.seeds):

@@ -1,18 +1,18 @@
-"""A fifth of the links is wrong: what is left of the clustering, and how soon the wrong links are found.
+"""A fifth of the links are wrong: how good a LinkMixture still is, and how many of the wrong links it finds.
 
-Random links of true labels; of those that one of two annotators made, 40 % say the opposite of what is true. The
-clustering that comes of them is compared with the true classes, as predicted from the points alone:
+Random links drawn from true labels; 40 % of those of one of two annotators are flipped. The labels of ``predict`` are
+compared with the true classes (`benchmarks.fewest_links noise` does the same for AutoLinkMixture):
 
     none            no links
     right           the links before any was flipped, certain
-    hard            certain links, wrong ones among them; where they contradict each other, cannot-links are dropped
-    confidence      every link is right with probability 0.8
-    learn, one      the share of right links is learned, for all links together
-    learn, two      it is learned for each of the two annotators
+    hard            all links taken as certain; cannot-links that contradict others are dropped
+    confidence      every link has confidence 0.8
+    learn, one      the reliability is learned, for all links together
+    learn, two      the reliability is learned for each of the two annotators
 
-"found" is the share of the wrong links among as many as are wrong at the top of ``links_to_review_``; to choose them
-blindly would give 0.2. A link of confidence 0.8 can move J by no more than log(0.8 / 0.2) = 1.4: where the densities do
-not describe the classes, the points outvote it, and certain links may do better though some of them are wrong.
+"found": with n wrong links, the share of wrong ones among the first n of ``links_to_review_``; random choice would give
+0.2. A link of confidence 0.8 can change J by at most log(0.8 / 0.2) = 1.4. Where the densities do not describe the
+classes, the points outvote it, and certain links may do better even though some of them are wrong.
 
     python -m benchmarks.flipped_links --seeds 10 --links 100
 """

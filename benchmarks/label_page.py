@@ -1,7 +1,8 @@
-"""How quick the labelling page is: ``python -m benchmarks.label_page --points 100000``.
+"""Response times of the labelling page: ``python -m benchmarks.label_page --points 100000``.
 
-Starts ``linkmix label`` and a browser, and measures in the page: when the first question and the map are there, from a
-key to the next question while the model is refitted, and how many frames a second moving the map shows.
+Starts ``linkmix label`` and a browser, and measures in the page: the time until the first question and the map are
+shown, the time from a key press to the next question while the model is refitted, and the frames per second while the
+map is moved.
 """
 
 import argparse
@@ -23,7 +24,7 @@ COLUMNS, CLASSES = 8, 5
 
 
 def write_table(path: Path, n: int) -> None:
-    """A mixture of five Gaussians, with the class of a row in the number of its row."""
+    """Write a mixture of five Gaussians; the class of a row is its number modulo five."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -35,14 +36,14 @@ def write_table(path: Path, n: int) -> None:
 
 
 def watch(url: str, seen: list[bool], done: threading.Event) -> None:
-    """Note ten times a second whether a refit runs."""
+    """Record ten times a second whether a refit is running."""
     while not done.wait(0.1):
         with urllib.request.urlopen(f"{url}api/status") as reply:
             seen.append(json.load(reply)["fitting"])
 
 
 def measure(n_points: int, n_answers: int) -> None:
-    """Print one table."""
+    """Measure, and print one table."""
     from playwright.sync_api import sync_playwright
 
     folder = Path(tempfile.mkdtemp())
@@ -74,7 +75,7 @@ def measure(n_points: int, n_answers: int) -> None:
             ):
                 print(f"address to {what:25}{page.evaluate(marks.format(name)):8.0f} ms")
             frames = move(page)
-            print(f"frames while the map is moved       {1000 / statistics.median(frames):8.0f} a second")
+            print(f"frames while the map is moved       {1000 / statistics.median(frames):8.0f} per second")
             print(f"  of these, slowest                 {max(frames):8.0f} ms")
 
             seen: list[bool] = []
@@ -105,7 +106,7 @@ def measure(n_points: int, n_answers: int) -> None:
 
 
 def move(page) -> list[float]:
-    """Milliseconds between frames while the map is dragged to and fro."""
+    """Milliseconds between frames while the map is dragged back and forth."""
     page.evaluate(
         """() => { window.frames_ = []; let last = performance.now();
         const tick = () => { const now = performance.now(); window.frames_.push(now - last); last = now;

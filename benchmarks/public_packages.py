@@ -1,14 +1,14 @@
-"""Our COP-KMeans, PCKMeans and MPCKMeans beside the public packages: same points, links, starts and order of points.
+"""Our COP-KMeans, PCKMeans and MPCKMeans against public packages: same points, links, starts and order of points.
 
-Each package gets a virtualenv of its own, since one of them changes NumPy's error state when it is imported, and runs
-in a process of its own. It is handed our centres instead of drawing some, and takes the points in the order of the
-rows; the rest of its code runs as it is. COP-KMeans is then fixed to the last label. PCKMeans and MPCKMeans are not:
-ours take the points in random order, and go on from the classes of the step before where that is cheaper. Labels of
-both sides are measured by one ruler: agreement (ARI between the two, and how often it is 1), the method's objective,
-purity, broken links. Seconds are those of the fit.
+Each package gets its own virtualenv, since one of them changes NumPy's error state when it is imported, and runs in a
+separate process. It gets our initial centres instead of drawing its own, and visits the points in the order of the
+rows; the rest of its code is unchanged. This determines every label of COP-KMeans, but not those of PCKMeans and
+MPCKMeans: ours visit the points in random order, and continue from the classes of the previous step if that is cheaper.
+The labels of both sides get the same scores: agreement (ARI between the two, and how often it is 1), the method's
+objective, purity, broken links. Seconds are those of the fit.
 
     python -m benchmarks.public_packages                     # virtualenvs in a temporary folder
-    python -m benchmarks.public_packages --folder ~/rivals   # or in this one, where they are found again
+    python -m benchmarks.public_packages --folder ~/rivals   # or in this one, where the next run finds them
 """
 
 import argparse
@@ -38,10 +38,10 @@ from linkmix.rivals.pc_kmeans import PCKMeans
 LOADERS = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
 ACTIVE = "active-semi-supervised-clustering"
 COGNITIVE = "cognitivefactory-interactive-clustering"
-# Calls of pip, to be tried in turn until the package can be imported: today's versions first.
+# Arguments of pip, tried in turn until the package can be imported: the newest versions first.
 INSTALLS: dict[str, list[list[list[str]]]] = {
     ACTIVE: [[[ACTIVE]], [[ACTIVE, "numpy<2", "scikit-learn<1.6"]], [[ACTIVE, "numpy<1.24", "scikit-learn<1.3"]]],
-    # Its language models have no part in clustering, so that it can do without spacy, which is large.
+    # Clustering does not use its language models, so spacy, which is large, is not needed.
     COGNITIVE: [
         [["--no-deps", COGNITIVE], ["networkx", "numpy", "scipy", "scikit-learn"]],
         [["networkx", "numpy<2", "scipy<1.11", "scikit-learn<1.5"]],
@@ -49,7 +49,7 @@ INSTALLS: dict[str, list[list[list[str]]]] = {
 }
 TIMEOUT = 600
 
-# Runs in the virtualenv. Reads one job, writes labels and seconds, or why there are none.
+# Runs in the virtualenv. Reads one job and writes labels and seconds, or an error.
 WORKER = r"""
 import json, sys, time
 import numpy as np
@@ -140,13 +140,13 @@ CONTESTS = [
     Contest(ACTIVE, "COPKMeans, mended", lambda k, centres, seed: COPKMeans(k, init=centres, random_state=seed)),
     Contest(COGNITIVE, "COPKMeans", lambda k, centres, seed: COPKMeans(k, init=centres, random_state=seed)),
     Contest(ACTIVE, "PCKMeans", lambda k, centres, seed: PCKMeans(k, init=centres, random_state=seed)),
-    # Where points choose, the package counts each link twice.
+    # When it assigns points, the package counts each link twice.
     Contest(ACTIVE, "MPCKMeans", lambda k, centres, seed: MPCKMeans(k, weight=2.0, init=centres, random_state=seed)),
 ]
 
 
 class Outcome(NamedTuple):
-    """What came of one run on one side."""
+    """Result of one run of one side."""
 
     labels: np.ndarray | None
     seconds: float
@@ -154,7 +154,7 @@ class Outcome(NamedTuple):
 
 
 def install(folder: Path, package: str) -> tuple[Path, str]:
-    """Python of the virtualenv of a package, and its versions, or why it can not be used."""
+    """Python of the virtualenv of a package, and its versions, or the reason why it cannot be used."""
     python = folder / package / "bin" / "python"
     if not python.exists():
         venv.create(folder / package, with_pip=True)
@@ -174,26 +174,26 @@ def install(folder: Path, package: str) -> tuple[Path, str]:
 
 
 def imports(python: Path, package: str) -> bool:
-    """Tell whether the package can be imported."""
+    """Whether the package can be imported."""
     return run(python, "-c", IMPORTS[package]).returncode == 0
 
 
 def versions(python: Path, package: str) -> str:
-    """Versions of the package and of what it stands on."""
+    """Versions of the package and its dependencies."""
     names = [package, "numpy", "scipy", "scikit-learn"]
     script = f"from importlib.metadata import version\nfor n in {names!r}: print(n, version(n))"
     return ", ".join(run(python, "-c", script).stdout.splitlines())
 
 
 def run(python: Path, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the Python of the virtualenv, apart from everything that belongs to ours."""
+    """Run the Python of the virtualenv, isolated from our environment."""
     return subprocess.run(
         [python, "-I", *arguments], input=text, capture_output=True, text=True, check=False, timeout=TIMEOUT
     )
 
 
 def last_line(text: str) -> str:
-    """What went wrong, of a traceback or of pip's many words."""
+    """The reason of a failure: the last line of a traceback or of pip's output."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("WARNING", "[notice]"))]
     return lines[-1] if lines else "no reason given"
 
@@ -235,7 +235,7 @@ def ours(contest: Contest, X: np.ndarray, links: Links, centres: np.ndarray, see
 
 
 def objective(contest: Contest, X: np.ndarray, labels: np.ndarray, links: Links, n_classes: int) -> float:
-    """What the method minimises, at the best centres, and for MPCKMeans the best metric that our step finds."""
+    """The method's objective at the best centres and, for MPCKMeans, the best metric that our step finds."""
     model = contest.ours(n_classes, np.zeros((n_classes, X.shape[1])), 0)
     centres = class_means(X, labels, np.zeros((n_classes, X.shape[1])))
     if isinstance(model, COPKMeans):
@@ -293,9 +293,9 @@ def report(python: Path, contest: Contest, arguments: argparse.Namespace) -> Non
 
 
 def main() -> None:
-    """Read the arguments, make the virtualenv, run and print."""
+    """Read the arguments, create the virtualenvs, run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="where the virtualenv is or shall be (default: a temporary one)")
+    parser.add_argument("--folder", type=Path, help="folder of the virtualenvs (default: a temporary one)")
     parser.add_argument("--data", nargs="+", choices=LOADERS, default=["iris", "wine"], help="(default: iris wine)")
     parser.add_argument("--links", type=int, nargs="+", default=[20, 60], help="numbers of links (default: 20 60)")
     parser.add_argument("--seeds", type=int, default=5, help="number of draws of links and starts (default: 5)")

@@ -1,12 +1,13 @@
-"""Public packages that choose questions, on the data of `benchmarks.questions`, each with a clustering of its own.
+"""Public packages that choose questions, on the data of `benchmarks.questions`, each with its own clustering.
 
     python -m benchmarks.public_questions --seeds 3 --folder ~/rivals
 
-COBRAS of cobras-ts, and explore-consolidate, min-max and NPU of active-semi-supervised-clustering, whose answers go to
-its PCKMeans. Each package has a virtualenv of its own, as in `benchmarks.public_packages`. COBRAS asks NumPy for
-`np.int`, which is gone: the name is put back, nothing else is changed. None of them can predict, so scores are of the
-labels of the points themselves. Columns have unit variance; all answers are right. One number of questions takes one
-run, but for COBRAS, which tells its labels on the way. What takes over `--timeout` seconds is left out and named.
+COBRAS from cobras-ts, and explore-consolidate, min-max and NPU from active-semi-supervised-clustering, whose answers go
+to its PCKMeans. Each package has its own virtualenv, as in `benchmarks.public_packages`. COBRAS uses `np.int`, which
+NumPy has removed: the name is restored, nothing else is changed. None of them can predict, so the labels of the points
+themselves are scored. Columns have unit variance; all answers are right. Each number of questions takes a run of its
+own, except for COBRAS, which reports its labels after every question. Runs that take longer than `--timeout` seconds
+are skipped and named.
 """
 
 import argparse
@@ -102,7 +103,7 @@ def play(python: Path, strategy: str, data: str, seed: int, timeout: float) -> l
                 timeout=timeout,
             )
         except subprocess.TimeoutExpired:
-            print(f"{strategy} on {data}, {some[0]} questions: over {timeout:.0f} s, left out")
+            print(f"{strategy} on {data}, {some[0]} questions: over {timeout:.0f} s, skipped")
             break
         answer = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {"error": last_line(done.stderr)}
         if "error" in answer:
@@ -119,7 +120,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--data", default=",".join(DATA))
     parser.add_argument("--strategies", default=",".join(STRATEGIES))
-    parser.add_argument("--folder", type=Path, help="for the virtualenvs, where they are found again")
+    parser.add_argument("--folder", type=Path, help="folder of the virtualenvs (default: a temporary one)")
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()

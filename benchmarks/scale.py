@@ -1,8 +1,8 @@
-"""How cost grows, out of core and on a cluster: ``python -m benchmarks.scale [part ...] [--quick]``.
+"""Growth of the cost, fits out of core and fits on a cluster: ``python -m benchmarks.scale [part ...] [--quick]``.
 
 Parts: growth (cost of an iteration against rows, columns, classes and links), memory (out of core), dask (one worker,
-two workers and no cluster). Times are those of the fastest turn; the fits of one part are made from the same start, and
-the last column says how far they agree.
+two workers and no cluster). Times are those of the fastest turn. All fits of one part begin at the same start, and the
+last column shows how closely they agree.
 """
 
 import argparse
@@ -19,43 +19,34 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-from benchmarks.speed import Ours, fastest, identity, problem
+from benchmarks.speed import Ours, fastest, given_start, parameters, problem
 from linkmix import LinkMixture, engine, native
 from linkmix.couplings import Pairwise
 from linkmix.densities import Gaussian
+from linkmix.engine import loop
 from linkmix.engine.fitting import Knowledge, bind
 from linkmix.engine.fitting import part as part_rows
 from linkmix.links import Links
 
 
-def given_start(centres):
-    k, d = centres.shape
-    return {
-        "class_weights": np.full(k, 1 / k),
-        "cluster_weights": np.ones((k, 1)),
-        "means": centres[:, None],
-        "covariances": identity(k, d)[:, None],
-    }
-
-
 def fastest_step(fit):
     """Seconds of the fastest iteration of a fit, from one E-step to the next, and the model."""
-    expect, begun = engine.expect, []
+    expect, begun = loop.expect, []
 
     def noted(*arguments):
         begun.append(time.perf_counter())
         return expect(*arguments)
 
-    engine.expect = noted
+    loop.expect = noted
     try:
         model = fit()
     finally:
-        engine.expect = expect
+        loop.expect = expect
     return np.diff(begun).min(), model
 
 
 class Linked:
-    """Both steps of EM with links between random rows, right ones."""
+    """Both steps of EM with correct links between random rows."""
 
     def __init__(self, n, d, k, n_links):
         rng = np.random.default_rng(0)
@@ -69,7 +60,7 @@ class Linked:
         self.model = bind(density, Pairwise(), links, k, 1.0)
         self.data = part_rows(Knowledge(X, links))
         self.n_linked = len(links.points)
-        self.parameters = engine.Parameters(np.full(k, 1 / k), np.ones((k, 1)), density._with(centres, identity(k, d)))
+        self.parameters = parameters(density, centres)
 
     def __call__(self):
         expectation = engine.expect(self.model, self.data, self.parameters)
@@ -77,7 +68,7 @@ class Linked:
 
 
 class Cost(NamedTuple):
-    """Seconds of an iteration, and of what."""
+    """Seconds of an iteration, and the size of the problem."""
 
     series: str
     n: int
@@ -89,7 +80,7 @@ class Cost(NamedTuple):
 
 
 def growth(options):
-    """Cost of an iteration against n, d, M and links, one thread."""
+    """Print the cost of an iteration against n, d, M and links, with one thread."""
     costs = []
     most = 1_000_000 if options.quick else 10_000_000
     sizes = [n for n in (10_000, 100_000, 1_000_000, 10_000_000) if n <= most]
@@ -100,10 +91,10 @@ def growth(options):
         "classes (n = 100k, d = 4)": [(m, 100_000, 4, m, 0) for m in (2, 4, 8, 16, 32)],
         "links (n = 200k, d = 4, M = 4)": [(count, 200_000, 4, 4, count) for count in counts],
     }
-    print("\nOne iteration, one thread, full covariance. The last column is time over size, against the row above.")
+    print("\nOne iteration, one thread, full covariance. The last column is time over size, relative to the row above.")
     with native.using(threads=1):
         for name, rows in series.items():
-            print(f"{name:>32}        ms   ns for each row, or link   growth")
+            print(f"{name:>32}        ms         ns per row or link   growth")
             before = None
             for size, n, d, k, n_links in rows:
                 side = Linked(n, d, k, n_links) if "links" in name else Ours(*problem(n, d, k, 3.0), 1)
@@ -126,10 +117,10 @@ def growth(options):
 
 @dataclass(frozen=True)
 class CostModel:
-    """Seconds of an iteration: so many for each row, for each row and component, and so on, link and linked row."""
+    """Seconds of an iteration: a constant, and a cost per row, per row and component, ..., per link and linked row."""
 
     weights: np.ndarray
-    error: float  # largest relative error on what was measured
+    error: float  # largest relative error on the measurements
 
     @staticmethod
     def terms(n, d, k, n_links, n_linked):
@@ -140,22 +131,22 @@ class CostModel:
 
     def says(self):
         fixed, row, component, column, square, link, linked = 1e9 * self.weights
-        # 1e9 rows on 100 workers of one thread; Dask takes about a millisecond for each task, two for each partition.
+        # 1e9 rows on 100 workers of one thread; Dask takes about a millisecond per task, and has two per partition.
         n_workers, per_worker = 100, 4
         there = self.seconds(1e9 / n_workers, 10, 8)
         scheduler = 2e-3 * n_workers * per_worker
         return (
             f"Cost model, one thread: {fixed / 1e3:.0f} us + n ({row:.1f} + M ({component:.2f} + {column:.3f} d + "
-            f"{square:.4f} d^2)) ns + {link:.1f} M ns for each link + {linked:.1f} M ns for each linked row; "
-            f"largest error on the above {self.error:.0%}.\n"
+            f"{square:.4f} d^2)) ns + {link:.1f} M ns per link + {linked:.1f} M ns per linked row; "
+            f"largest error on these measurements {self.error:.0%}.\n"
             f"1e9 x 10, M = 8, on {n_workers} workers of one thread, {per_worker} partitions each: {there:.2f} s for "
             f"the rows of a worker and {scheduler:.2f} s for {2 * n_workers * per_worker} tasks of the scheduler, so "
-            f"{max(there, scheduler):.1f} to {there + scheduler:.1f} s an iteration; 80 GB in all, 0.8 GB on a worker."
+            f"{max(there, scheduler):.1f} to {there + scheduler:.1f} s per iteration; 80 GB in all, 0.8 GB per worker."
         )
 
 
 def cost_model(costs):
-    """Non-negative costs that fit best, errors taken relative to what was measured."""
+    """Fit non-negative costs by least squares of the relative errors."""
     A = np.array([CostModel.terms(*c[1:-1]) / c.seconds for c in costs])
     size = A.max(axis=0)
     weights = nnls(A / size, np.ones(len(costs)))[0] / size
@@ -163,7 +154,7 @@ def cost_model(costs):
 
 
 def plot(costs, model, path):
-    """Measured costs and the model, one panel for each series."""
+    """Plot the measured costs and the model, one panel per series."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator
 
@@ -175,7 +166,7 @@ def plot(costs, model, path):
         panel.loglog(sizes, [1e3 * c.seconds for c in some], "o", label="measured")
         predicted = [1e3 * model.seconds(*c[1:-1]) for c in some]
         panel.loglog(sizes, predicted, "-", color="0.5", label="cost model")
-        panel.set(xlabel=series, ylabel="ms an iteration")
+        panel.set(xlabel=series, ylabel="ms per iteration")
         panel.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
         panel.xaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if series == "classes" else (1,)))
@@ -190,7 +181,8 @@ def plot(costs, model, path):
 MEMORY = """
 import sys, threading, time
 import numpy as np
-from benchmarks.scale import fastest_step, given_start
+from benchmarks.scale import fastest_step
+from benchmarks.speed import given_start
 from linkmix import Blocks, LinkMixture, Links
 
 def anonymous():
@@ -232,9 +224,9 @@ print(peak - before, seconds, repr(float(model.log_likelihood_)))
 
 
 def memory(options):
-    """Memory and time out of core."""
+    """Print memory and time of fits out of core."""
     if not os.path.exists("/proc/self/status"):
-        print("\nno /proc/self/status on this system: memory is left out")
+        print("\nthis system has no /proc/self/status: skipping memory")
         return
     import pyarrow as pa
     from pyarrow import parquet
@@ -255,7 +247,7 @@ def memory(options):
         print(
             f"\n{n} x 10, {n * 80 / 2**20:.0f} MB, 8 classes, a few links, labels_ of {n * 8 / 2**20:.0f} MB included"
         )
-        print("                extra memory, MB   ratio   s for an iteration   ratio   agree")
+        print("                extra memory, MB   ratio      s per iteration   ratio   agree")
         first = None
         for how in ("in memory", "mapped", "Parquet"):
             command = [sys.executable, "-c", MEMORY, how, folder]
@@ -279,7 +271,7 @@ def fit_here(X, links, model):
 
 
 def dask(options):
-    """An iteration with one worker, two workers, and without a cluster."""
+    """Print the time of an iteration with one worker, two workers, and without a cluster."""
     import dask.array as da
     import distributed
     from dask.delayed import delayed
@@ -299,7 +291,7 @@ def dask(options):
         seconds, local = timed(partial(fit_here, np.concatenate(whole), links))
     del whole
     print(f"\n{n_blocks * size} x {d}, {k} classes, 1000 must-links, {n_blocks} partitions, workers of one thread")
-    print("                s for an iteration   against one worker   against local   agree")
+    print("                   s per iteration   against one worker   against local   agree")
     print(f"{'local':>14}{seconds:20.3f}{'':21}{1:16.2f}")
     one = None
     for n_workers in (1, 2):
@@ -322,12 +314,12 @@ PARTS = {part.__name__: part for part in (growth, memory, dask)}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)} (default: all)")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"any of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="smaller problems")
-    parser.add_argument("--plot", metavar="PNG", help="where to put a plot of the growth")
+    parser.add_argument("--plot", metavar="PNG", help="file for a plot of the growth")
     options = parser.parse_args()
     if unknown := set(options.parts) - PARTS.keys():
-        parser.error(f"no part {', '.join(sorted(unknown))}: choose of {', '.join(PARTS)}")
+        parser.error(f"there is no part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")
     print(native.description())
     for name in options.parts or PARTS:
         PARTS[name](options)

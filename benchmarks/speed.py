@@ -1,10 +1,10 @@
-"""Speed side by side in one run: ``python -m benchmarks.speed [part ...] [--quick]``.
+"""Speed compared with other packages, in one run: ``python -m benchmarks.speed [part ...] [--quick]``.
 
-Parts: iterations (against scikit-learn), daal (against daal4py, where it is installed), small, memory, links.
-Both sides take turns in one process and the fastest turn of each counts, so that ratios mean something on a machine
-that does other things as well. scikit-learn runs with one and with all BLAS threads, and the faster one counts. The
-last columns say how far results agree, whether all threads give the same digits as one, and which share of the
-multiplications and additions of a matrix product (BLAS, one thread, measured in between) the core makes in that time.
+Parts: iterations (against scikit-learn), daal (against daal4py, if it is installed), small, memory, links.
+Both sides take turns in one process and the fastest turn of each counts, so ratios are meaningful even on a busy
+machine. scikit-learn runs with one and with all BLAS threads, and the faster one counts. The last columns show how
+closely the results agree, whether all threads give the same digits as one, and the rate of multiply-adds of the core as
+a share of that of a matrix product (BLAS, one thread, measured in between).
 """
 
 import argparse
@@ -45,7 +45,7 @@ def problem(n: int, d: int, n_components: int, separation: float, seed: int = 0)
 
 
 def fastest(turns: int, *sides: Callable[[], object]) -> list[float]:
-    """Seconds of the fastest turn of each side; a side has as many BLAS threads as it says, else one."""
+    """Seconds of the fastest turn of each side, which runs with its `blas_threads`, one by default."""
     best = [np.inf] * len(sides)
     for _ in range(turns):
         for i, side in enumerate(sides):
@@ -58,6 +58,24 @@ def fastest(turns: int, *sides: Callable[[], object]) -> list[float]:
 
 def identity(n_components: int, d: int):
     return np.broadcast_to(np.eye(d), (n_components, d, d)).copy()
+
+
+def given_start(centres):
+    """A start at the centres for LinkMixture, with equal weights and unit covariances."""
+    k, d = centres.shape
+    return {
+        "class_weights": np.full(k, 1 / k),
+        "cluster_weights": np.ones((k, 1)),
+        "means": centres[:, None],
+        "covariances": identity(k, d)[:, None],
+    }
+
+
+def parameters(density, centres):
+    """The same start for the engine."""
+    k, d = centres.shape
+    start = given_start(centres)
+    return engine.Parameters(start["class_weights"], start["cluster_weights"], density.given(start, (k, 1), d))
 
 
 class Theirs:
@@ -80,11 +98,10 @@ class Ours:
     """Our iterations, from the same start."""
 
     def __init__(self, X, centres, threads, level=None, steps=1):
-        k, d = centres.shape
         density = Gaussian(reg_covar=0.0)
-        self.model = engine.Model(density, Uncoupled().bind(Links(), 0, k))
+        self.model = engine.Model(density, Uncoupled().bind(Links(), 0, len(centres)))
         self.data = engine.Data(X, X[:0])
-        self.parameters = engine.Parameters(np.full(k, 1 / k), np.ones((k, 1)), density._with(centres, identity(k, d)))
+        self.parameters = parameters(density, centres)
         self.threads, self.level, self.steps = threads, level, steps
         components = density.to_native(self.parameters.components)
         self.looped = level != "off" and native.loops(components, native.NO_PAIRS, X, X[:0])
@@ -102,7 +119,7 @@ class Ours:
 
 
 class MatrixProduct:
-    """A product of two matrices: what the processor can do."""
+    """A product of two matrices: the peak rate of the processor."""
 
     size = 1000
     multiplications = size**3
@@ -115,8 +132,8 @@ class MatrixProduct:
 
 
 def iterations(options):
-    """One iteration of EM against scikit-learn."""
-    print("\nOne iteration, full covariance, ms. Ratios are against the faster scikit-learn.")
+    """Print the time of one iteration of EM against scikit-learn."""
+    print("\nOne iteration, full covariance, ms. Ratios are relative to the faster scikit-learn run.")
     print(
         "        n    d   k   sklearn 1t   sklearn   NumPy 1t   native 1t  native     NumPy   1t     all   agree   same"
         "   of BLAS"
@@ -136,7 +153,7 @@ def iterations(options):
             looped = [Ours(X, centres, t, options.level, steps=100) for t in (1, threads)]
             one, several = (seconds / 100 for seconds in fastest(5, *looped))
         best = min(first, second)
-        # J of the parameters after three steps: a fourth E-step tells it, which a fit makes by itself.
+        # J of the parameters after three steps is known after a fourth E-step, which a fit makes by itself.
         check = Theirs(X, centres, 1)
         for _ in range(4):
             check()
@@ -154,18 +171,18 @@ def iterations(options):
 
 
 def multiplications(d: int, k: int) -> float:
-    """Multiplications with an addition that a row needs: half a matrix for the distance, half for the moments."""
+    """Number of multiply-adds per row: half a matrix for the distance, half for the moments."""
     return k * (d * (d + 1) / 2 + d + d * (d + 1) / 2 + d)
 
 
 def daal(options):
-    """Iterations against daal4py, one thread."""
-    # Only the algorithm is wanted, not the patches for scikit-learn, which know older versions of it alone.
+    """Print the time of iterations against daal4py, with one thread."""
+    # Use the algorithm without the patches for scikit-learn, which support only older versions of it.
     sys.modules.setdefault("daal4py.sklearn", ModuleType("daal4py.sklearn"))
     try:
         import daal4py
     except ImportError as error:
-        print(f"\ndaal4py can not be imported ({error}): its part is left out")
+        print(f"\ndaal4py cannot be imported ({error}): skipping this part")
         return
     daal4py.daalinit(1)
     print("\nOne iteration against daal4py em_gmm, one thread, ms")
@@ -184,7 +201,7 @@ def daal(options):
         ours = Ours(X, centres, 1, options.level, steps=steps)
         their_time, our_time = fastest(10 if n <= 10_000 else 3, theirs, ours)
         ratios.append(their_time / our_time)
-        # Their goal function is J before or after the last step; our side goes on with each turn, unless it is looped.
+        # Their goal function is J before or after the last step; our side continues in each turn, unless it is looped.
         around = [Ours(X, centres, 1, options.level, steps=steps + more) for more in (-1, 0, 1)]
         for side in around:
             side()
@@ -196,25 +213,20 @@ def daal(options):
 
 
 def small(options):
-    """Whole fits of 300 points, through the public estimators."""
+    """Print the time of whole fits of 300 points with the public estimators."""
     k, d, n_trials = 2, 3, 100
     X = np.stack([problem(300, d, k, 1.5, seed)[0] for seed in range(n_trials)])
-    centres, covariances = np.array([[0.0] * d, [1.0] * d]), identity(k, d)
+    centres = np.array([[0.0] * d, [1.0] * d])
     theirs = GaussianMixture(
-        k, max_iter=20, tol=0, means_init=centres, weights_init=[0.5, 0.5], precisions_init=covariances
+        k, max_iter=20, tol=0, means_init=centres, weights_init=[0.5, 0.5], precisions_init=identity(k, d)
     )
-    init = {
-        "class_weights": np.full(k, 0.5),
-        "cluster_weights": np.ones((k, 1)),
-        "means": centres[:, None],
-        "covariances": covariances[:, None],
-    }
+    init = given_start(centres)
     ours = LinkMixture(k, max_iter=20, tol=0, init=init)
     stacked = {name: np.broadcast_to(array, (n_trials, *array.shape)) for name, array in init.items()}
     both = []
     with native.using(options.level):
         times = fastest(30, lambda: theirs.fit(X[0]), lambda: ours.fit(X[0]))
-        # Their lower bound is that of the parameters before the last step.
+        # Their lower bound belongs to the parameters before the last step.
         agree = abs(300 * theirs.lower_bound_ / ours.log_likelihood_trace_[-2] - 1)
         print(
             f"\nA fit of 300 x 3, 2 classes, 20 iterations, start given: scikit-learn {1e3 * times[0]:.2f} ms, "
@@ -237,9 +249,8 @@ def small(options):
 MEMORY = """
 import sys
 import numpy as np
-from benchmarks.speed import identity
-from linkmix import LinkMixture, native
-from linkmix import engine
+from benchmarks.speed import Ours, given_start, identity
+from linkmix import LinkMixture, engine
 from sklearn.mixture import GaussianMixture
 
 def status(name):
@@ -252,15 +263,11 @@ X = np.empty((n, d))
 rng.standard_normal(out=X)
 X += rng.integers(k, size=(n, 1))
 centres = np.arange(k)[:, None] * np.ones(d)
-init = dict(
-    class_weights=np.full(k, 1 / k), cluster_weights=np.ones((k, 1)), means=centres[:, None],
-    covariances=identity(k, d)[:, None],
-)
 theirs = GaussianMixture(
     k, max_iter=2, tol=0, means_init=centres, weights_init=np.full(k, 1 / k), precisions_init=identity(k, d),
     init_params="random_from_data",
 )
-ours = LinkMixture(k, max_iter=2, tol=0, init=init)
+ours = LinkMixture(k, max_iter=2, tol=0, init=given_start(centres))
 theirs.fit(X[:1000]), ours.fit(X[:1000])
 open("/proc/self/clear_refs", "w").write("5")
 before = status("VmRSS")
@@ -269,24 +276,23 @@ if sys.argv[1] == "sklearn":
 elif sys.argv[1] == "fit":
     ours.fit(X)
 else:
-    density = ours._fitted_density
-    model = engine.Model(density, ours._coupling().bind(__import__("linkmix").Links(), 0, k))
-    engine.fit(model, engine.Data(X, X[:0]), ours._parameters, tol=0, max_iter=2)
+    em = Ours(X, centres, None)
+    engine.fit(em.model, em.data, em.parameters, tol=0, max_iter=2)
 print(status("VmHWM") - before)
 """
 
 
 def memory(options):
-    """Extra memory of a fit at its peak."""
+    """Print the peak of the extra memory of a fit."""
     if not os.path.exists("/proc/self/clear_refs"):
-        print("\nno /proc/self/clear_refs on this system: memory is left out")
+        print("\nthis system has no /proc/self/clear_refs: skipping memory")
         return
     peaks = {}
     for name in ("sklearn", "fit", "em"):
         command = [sys.executable, "-c", MEMORY, name]
         peaks[name] = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     print(
-        f"\nExtra memory at its peak, 1M x 10, 8 components: scikit-learn {peaks['sklearn']:.0f} MB, LinkMixture.fit "
+        f"\nPeak of the extra memory, 1M x 10, 8 components: scikit-learn {peaks['sklearn']:.0f} MB, LinkMixture.fit "
         f"{peaks['fit']:.1f} MB (of which labels_ 7.6), EM itself {peaks['em']:.2f} MB; ratios "
         f"{peaks['sklearn'] / peaks['fit']:.0f} and {peaks['sklearn'] / max(peaks['em'], 1e-3):.0f}",
         flush=True,
@@ -294,7 +300,7 @@ def memory(options):
 
 
 def links(options):
-    """E-step of a million must-links and a million cannot-links."""
+    """Print the time of the E-step of a million must-links and a million cannot-links."""
     rng = np.random.default_rng(0)
     n, n_classes, n_links = 20_000, 10, 100_000 if options.quick else 1_000_000
     must, cannot = (np.sort(rng.integers(n, size=(n_links, 2)), axis=1) for _ in range(2))
@@ -327,7 +333,7 @@ def links(options):
             found[threads] = native.expect_pairs(log_density, weights, table)[:2]
 
     if not native.active():
-        print("\nthe native core is not active: links are left out")
+        print("\nthe native core is not active: skipping links")
         return
     times = fastest(3, plain, lambda: core(1), lambda: core(2))
     agree = max(abs(found["plain"][0] / found[1][0] - 1), np.abs(found["plain"][1] / found[1][1] - 1).max())
@@ -345,14 +351,14 @@ PARTS = {part.__name__: part for part in (iterations, daal, small, memory, links
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)} (default: all)")
-    parser.add_argument("--quick", action="store_true", help="leave out the large problems")
-    parser.add_argument("--level", help=f"instruction set, of {', '.join(native.levels())} (default: the best)")
-    parser.add_argument("--separation", type=float, default=3.0, help="how far apart centres are (default: 3)")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"any of {', '.join(PARTS)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="skip the large problems")
+    parser.add_argument("--level", help=f"instruction set, one of {', '.join(native.levels())} (default: the best)")
+    parser.add_argument("--separation", type=float, default=3.0, help="distance scale of the centres (default: 3)")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if unknown := set(options.parts) - PARTS.keys():
-        parser.error(f"no part {', '.join(sorted(unknown))}: choose of {', '.join(PARTS)}")
+        parser.error(f"there is no part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")
     with native.using(options.level):
         print(native.description())
     for name in options.parts or PARTS:

@@ -1,7 +1,7 @@
-"""Choose clusters per class and form of covariance by cross-validation, links kept within folds.
+"""Choose the clusters per class and the covariance type by cross-validation that keeps links within folds.
 
-Links tie rows together. `Links.components` gives the groups that a fold must not tear apart, and `rows` tells each fit
-which rows of the table it was given.
+Linked rows belong together. `Links.components` gives the groups that must stay in one fold, and `rows` tells each fit
+which rows of the table it received.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""A clustering that is not what you meant, and the links that correct it.
+"""A clustering that does not find the classes you want, and the links that correct it.
 
 The classes that a mixture finds in handwritten ones, twos and fives are not the digits. Each round asks about ten
-random pairs of images; what was answered before stays in force, and classes keep their numbers.
+random pairs of images; earlier answers are kept, and classes keep their numbers.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def main() -> None:
 
     links = Links()
     for round_number in range(ROUNDS):
-        # In real life somebody looks at the images; here the true digits answer.
+        # In practice a person looks at the images; here the true digits give the answers.
         links = links.union(Links.from_labels(truth, QUESTIONS, random_state=round_number)).distinct()
         model.fit(X, links=links)
         print(
@@ -34,8 +34,8 @@ def main() -> None:
         )
         before = model.labels_
 
-    # Here all answers are right: these images look like another digit on two principal components.
-    print("\nThe links that the model doubts most; look at these images again:")
+    # Here all answers are right: on two principal components these images look like another digit.
+    print("\nThe links that the model doubts most; check these images again:")
     for link in model.links_to_review_[:3]:
         print(f"  {link['kind']}-link {link['a']}, {link['b']}: wrong with probability {link['probability_wrong']:.2f}")
 

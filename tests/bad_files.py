@@ -70,7 +70,7 @@ BAD = [
     ("JSON number as id", POINTS, '{"a": 1, "b": "b", "kind": "must"}\n', [], "line 1, column 'a': 1 is not a text: put it in quotes"),
     ("JSON list", POINTS, '{"a": "a", "b": "b", "kind": "must"}\n[1]\n', [], "links.csv, line 2: '[1]' is not an object"),
     ("JSON without kind", POINTS, '{"a": "a", "b": "b"}\n', [], "links.csv, line 1: has no 'kind'"),
-    ("links for gmm", POINTS, GOOD_LINKS, ["--method", "gmm", "--classes", 2], "use must-links, but got 1"),
+    ("links for gmm", POINTS, GOOD_LINKS, ["--method", "gmm", "--classes", 2], "GMM cannot use must-links, but got 1"),
     ("unknown method", POINTS, None, ["--method", "magic"], "'magic' is not known: choose from auto, auto-5, linkmix, paper"),
     ("auto with covariance", POINTS, None, ["--method", "auto", "--covariance", "diag"], "--covariance diag has no effect with --method auto"),
     ("auto with scale", POINTS, None, ["--method", "auto", "--scale"], "--scale has no effect with --method auto, which always"),

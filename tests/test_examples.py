@@ -1,4 +1,4 @@
-"""The examples run, and what the docs point at is there."""
+"""The examples run, and the links of the docs lead to existing files and headings."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""The values in the folder ``reference`` of the shared data, whose path is in LINKMIX_DATA. Without it: skipped."""
+"""Reference values from the folder ``reference`` in LINKMIX_DATA; skipped if the variable is not set."""
 
 import numpy as np
 import pytest

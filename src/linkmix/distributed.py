@@ -1,7 +1,8 @@
-"""Fits on a Dask cluster: rows stay with the workers, only linked rows, parameters and sums travel.
+"""Fits on a Dask cluster: rows stay on the workers; only linked rows, parameters and sums are transferred.
 
-In each step every partition adds up its own rows, workers add these sums by eights, and the total, a few kilobytes,
-comes back to where EM runs: the same engine as in memory. Dask makes the partitions of a lost worker again.
+In each step every partition computes the sums over its own rows, the workers add these sums in groups of eight, and the
+total, a few kilobytes, returns to the process that runs EM with the same engine as in memory. If a worker is lost, Dask
+recomputes its partitions.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 
 BRANCHES = 8
-"""Sums that are added in one task."""
+"""Number of sums added in one task."""
 
 T = TypeVar("T")
 
@@ -43,34 +44,35 @@ def fit(
     persist: bool = True,
     verbose: bool = False,
 ) -> LinkMixture:
-    """Fit a mixture to a dask array or data frame, on the workers of a cluster.
+    """Fit a mixture to a dask array or data frame on the workers of a cluster.
 
-    From the same start the result is that of ``model.fit``. A start by name is drawn from a sample of the rows.
+    From the same start the result equals that of ``model.fit``. A start given by name is drawn from a sample of the
+    rows.
 
     Parameters
     ----------
     model : LinkMixture
-        Is fitted as by its own `fit`, with one difference: ``labels_`` is a dask array.
+        The mixture to fit, as with its own `fit`, except that ``labels_`` becomes a dask array.
     X : dask array or data frame of shape (n_samples, n_features)
-        The points. Lengths of partitions need not be known.
+        The points. The lengths of the partitions need not be known.
     y : array-like of shape (n_samples,), optional
-        Known labels, -1 where the class is not known.
+        Known labels, -1 for points whose class is not known.
     links : Links, optional
-        Links between rows of `X`, which are counted through all partitions.
+        Links between rows of `X`, numbered across all partitions.
     sample_weight : array-like of shape (n_samples,), optional
-        How often each point counts.
+        Weight of each point.
     client : distributed.Client, optional
-        The cluster; the current one, if not given.
+        The cluster; by default the current one.
     persist : bool, default=True
-        Whether the workers keep their rows from step to step. Otherwise they make them anew in each step, as the graph
-        of `X` says, such as by reading a file.
+        Whether the workers keep their rows in memory. Otherwise they recompute them in each step from the graph of `X`,
+        for instance by reading a file.
     verbose : bool, default=False
-        Whether to show a progress bar, a tick for each pass over the rows.
+        Whether to show a progress bar that counts passes over the rows.
 
     Returns
     -------
     LinkMixture
-        The model.
+        The fitted model.
     """
     steps = model.n_init * (model.max_iter + 1)
     with tqdm(total=steps, desc="EM", unit="pass", disable=not verbose) as bar:
@@ -78,37 +80,37 @@ def fit(
 
 
 def predict(model: LinkMixture, X: Any) -> da.Array:
-    """Most probable class of each point, from the point alone.
+    """Most probable class of each point; links are not used.
 
     Parameters
     ----------
     model : LinkMixture
-        A fitted model, wherever it was fitted.
+        A fitted model; it need not have been fitted on a cluster.
     X : dask array or data frame of shape (n_samples, n_features)
         Points.
 
     Returns
     -------
     dask array of shape (n_samples,)
-        Class numbers; nothing is computed yet.
+        Class numbers; the array is lazy.
     """
     return _by_blocks(model, "predict", X, (), np.int64)
 
 
 def predict_proba(model: LinkMixture, X: Any) -> da.Array:
-    """Probability of each class for each point, from the point alone.
+    """Probability of each class for each point; links are not used.
 
     Parameters
     ----------
     model : LinkMixture
-        A fitted model, wherever it was fitted.
+        A fitted model; it need not have been fitted on a cluster.
     X : dask array or data frame of shape (n_samples, n_features)
         Points.
 
     Returns
     -------
     dask array of shape (n_samples, n_classes)
-        Rows sum to one; nothing is computed yet.
+        Rows sum to one; the array is lazy.
     """
     return _by_blocks(model, "predict_proba", X, (len(model.class_weights_),), np.float64)
 
@@ -120,25 +122,25 @@ class _Collection(Source):
         self.blocks, self.client, self.persist, self.bar = _blocks(X), client, persist, bar
 
     def enter(self, door: Door) -> Table:
-        """Look at all partitions, on the workers."""
+        """Survey all partitions, on the workers."""
         tasks = [_task("survey", partial(_survey, door, number), block) for number, block in enumerate(self.blocks)]
         return _Partitions(door, self.client.gather(self.client.compute(tasks)), self)
 
 
 class _Partitions(Table):
-    """Rows that lie with the workers."""
+    """Rows on the workers."""
 
     def __init__(self, door: Door, surveys: list[Survey], of: _Collection) -> None:
         super().__init__(door, surveys)
         self.of = of
 
     def map(self, function: Callable[..., T], *at: Array) -> list[T]:
-        """All partitions at once, on the workers."""
+        """Apply a function to all partitions at once, on the workers."""
         results: list[T] = self.of.client.gather(self.of.client.compute(self._tasks("map", function, *at)))
         return results
 
     def free(self, linked: Ints, weights: Floats | None, known: Ints | None) -> FreeRows:
-        """All rows but the linked ones."""
+        """Return all rows except the linked ones."""
         parts = []
         for number, block in enumerate(self.of.blocks):
             inside = slice(*self.firsts[number : number + 2])
@@ -149,12 +151,12 @@ class _Partitions(Table):
             parts = self.of.client.persist(parts)
             wait(parts)
             places = self.of.client.who_has(futures_of(parts))
-            parts.sort(key=lambda part: places.get(part.key, ()))  # neighbours are added where they are
+            parts.sort(key=lambda part: places.get(part.key, ()))  # neighbours are added on the same worker
             homes = [places.get(part.key) for part in parts]
         return _FreePartitions(self.of.client, parts, homes, self.of.bar)
 
     def label(self, function: Callable[[Array], Ints], rows: Ints, values: Ints) -> da.Array:
-        """A dask array, of which nothing is computed yet."""
+        """Return the labels as a lazy dask array."""
         parts = self._tasks("labels", partial(label_rows, function), rows, values)
         lengths = [survey.n_rows for survey in self.surveys]
         return _array(parts, lengths, (), np.int64)
@@ -174,12 +176,12 @@ class _FreePartitions(FreeRows):
 
     def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
         """Sums over all partitions, added in a tree."""
-        # The function is part of the graph: what is scattered would be lost with a worker.
+        # The function is part of the graph: scattered data would be lost with a worker.
         now = delayed(function, name=f"linkmix-function-{uuid4().hex}", traverse=False)
         sums = []
         for part, home in zip(self.parts, self.homes, strict=True):
             with dask.annotate(**({"workers": home, "allow_other_workers": True} if home else {})):  # type: ignore[attr-defined]
-                sums.append(_task("sums", _sums, part, now))  # where the rows are, as long as that worker lives
+                sums.append(_task("sums", _sums, part, now))  # on the worker that has the rows, if it is still alive
         while len(sums) > 1:
             sums = [_task("add", _add, sums[first : first + BRANCHES]) for first in range(0, len(sums), BRANCHES)]
         total: Sums | None = self.client.compute(sums[0]).result()
@@ -193,11 +195,11 @@ def _client(client: Client | None) -> Client:
     try:
         return get_client()
     except ValueError:
-        raise ValueError("there is no Dask cluster: start one, such as distributed.Client(), or pass client") from None
+        raise ValueError("there is no Dask cluster: start one with distributed.Client(), or pass client") from None
 
 
 def _blocks(X: Any) -> list[Any]:
-    """Partitions of rows, as delayed values."""
+    """Partitions of rows as delayed values."""
     if isinstance(X, dd.DataFrame):
         return list(X.to_delayed())
     if isinstance(X, da.Array) and X.ndim == 2:
@@ -209,7 +211,7 @@ def _blocks(X: Any) -> list[Any]:
 
 
 def _array(parts: list[Any], lengths: list[Any], columns: tuple[int, ...], dtype: type) -> da.Array:
-    """One array of delayed parts."""
+    """Concatenate delayed parts to one array."""
     arrays = [
         da.from_delayed(part, shape=(length, *columns), dtype=dtype)
         for part, length in zip(parts, lengths, strict=True)
@@ -218,10 +220,10 @@ def _array(parts: list[Any], lengths: list[Any], columns: tuple[int, ...], dtype
 
 
 def _by_blocks(model: LinkMixture, method: str, X: Any, columns: tuple[int, ...], dtype: type) -> da.Array:
-    """What a method of the model gives for each partition."""
+    """Apply a method of the model to each partition."""
     check_is_fitted(model)
     light = copy(model)
-    for name in ("labels_", "links_to_review_", "init"):  # need not travel
+    for name in ("labels_", "links_to_review_", "init"):  # large, and not needed on the workers
         setattr(light, name, None)
     blocks = _blocks(X)
     lengths = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(blocks)
@@ -234,7 +236,7 @@ def _task(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     return delayed(function, pure=False)(*arguments, dask_key_name=f"linkmix-{name}-{uuid4().hex}")
 
 
-# What workers do.
+# The tasks of the workers.
 
 
 def _survey(door: Door, number: int, block: Any) -> Survey:
@@ -261,6 +263,6 @@ def _add(sums: list[Sums | None]) -> Sums | None:
 
 
 def _apply(model: LinkMixture, method: str, columns: tuple[int, ...], dtype: type, block: Any) -> Array:
-    if not len(block):  # a data frame may have empty partitions
+    if not len(block):  # data frames may have empty partitions
         return np.empty((0, *columns), dtype=dtype)
     return np.asarray(getattr(model, method)(block))

@@ -1,4 +1,4 @@
-"""COPKMeans: no link is broken, or the error names what could not be met."""
+"""COPKMeans: no link is broken, or the error names the links that could not be satisfied."""
 
 import itertools
 
@@ -38,7 +38,7 @@ def meets(links, labels):
 
 
 def pairs_of(links):
-    """The statements, whatever their orientation."""
+    """The links, without the order of their ends."""
     return {
         (kind, min(pair), max(pair))
         for kind, pairs in (("must", links.must), ("cannot", links.cannot))
@@ -83,7 +83,7 @@ def test_no_link_is_broken_or_the_error_names_what_could_not_be_met(X, links, n_
 
 @given(points, consistent_links(), st.permutations(range(N_ROWS)))
 def test_one_step_by_brute_force(X, links, order):
-    """Each row to the nearest centre that breaks no closed link with rows before it, pair by pair."""
+    """Each row goes to the nearest centre that breaks no link of the closure with the rows before it."""
     distances = ((X[:, None] - X[None, :3]) ** 2).sum(axis=2)
     closed = links.closure()
     must, cannot = (set(map(tuple, np.concatenate([p, p[:, ::-1]]).tolist())) for p in (closed.must, closed.cannot))
@@ -102,9 +102,9 @@ def test_one_step_by_brute_force(X, links, order):
             stuck = i
             break
         expected[i] = min(allowed, key=lambda m: distances[i, m])
-    apart = cop_kmeans._Apart.of(links, N_ROWS)
+    apart = cop_kmeans.Apart.of(links, N_ROWS)
     if stuck is not None:
-        with pytest.raises(cop_kmeans._Stuck) as error:
+        with pytest.raises(cop_kmeans.Stuck) as error:
             cop_kmeans.place(distances, apart, np.array(rows, dtype=np.int64))
         assert error.value.row == stuck
     else:
@@ -136,7 +136,7 @@ def test_more_runs_find_what_one_misses():
     # Rows 0 and 1 are near, and row 2 keeps both from the class that they choose differently: order matters.
     X = np.array([[0.0], [10.0], [5.0]])
     links = Links(cannot=[(0, 2), (1, 2)])
-    with pytest.raises(InfeasibleLinks, match="row 2 can not go to any of the 2 classes"):
+    with pytest.raises(InfeasibleLinks, match="row 2 cannot go to any of the 2 classes"):
         COPKMeans(2, init=[[0.0], [10.0]]).fit(X, links=links)
     model = COPKMeans(2, init=[[0.0], [10.0]], n_init=20, random_state=0).fit(X, links=links)
     assert meets(links, model.labels_)
@@ -147,8 +147,8 @@ def test_the_error_names_rows_and_links():
     with pytest.raises(InfeasibleLinks) as error:
         COPKMeans(2, init=[[0.0], [4.0]]).fit(np.arange(5.0)[:, None], links=links)
     assert str(error.value) == (
-        "row 3 can not go to any of the 2 classes: rows 4 and 0 cannot link (class 0), rows 3 and 1 cannot link "
-        "(class 1), through 1 must-links; 1 run came to such a row: raise n_init to try more orders of the points, "
+        "row 3 cannot go to any of the 2 classes: rows 4 and 0 cannot link (class 0), rows 3 and 1 cannot link "
+        "(class 1), through 1 must-links; 1 run ended at such a row: raise n_init to try more orders of the points, "
         "drop links, or raise n_classes"
     )
     assert error.value.links == Links(must=[(3, 4)], cannot=[(4, 0), (3, 1)])
@@ -191,9 +191,9 @@ def test_predict_before_fit():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"n_init": 0}, "n_init=0 is not a whole number of at least 1"),
-        ({"max_iter": 0}, "max_iter=0 is not a whole number of at least 1"),
-        ({"max_iter": 2.5}, "max_iter=2.5 is not a whole number"),
+        ({"n_init": 0}, r"'n_init' parameter of COPKMeans must be an int in the range \[1, inf\)\. Got 0"),
+        ({"max_iter": 0}, r"'max_iter' parameter of COPKMeans must be an int in the range \[1, inf\)\. Got 0"),
+        ({"max_iter": 2.5}, r"'max_iter' parameter of COPKMeans must be an int .* Got 2\.5 instead"),
         ({"init": np.eye(3)}, r"init has shape \(3, 3\): give one centre per class, shape \(2, 5\)"),
         ({"init": np.full((2, 5), np.nan)}, "init contains NaN"),
         ({"n_classes": 9}, "n_samples=5 is less than n_classes=9"),

@@ -1,3 +1,5 @@
+"""CSC: its vectors solve the generalised eigenproblem, exactly or from landmarks."""
+
 import os
 from pathlib import Path
 
@@ -12,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from linkmix import Links, purity
+from linkmix.rivals.base import links_matrix
 from linkmix.rivals.constrained_cut import (
     LandmarkGraph,
     Problem,
     SimilarityGraph,
     choose_threshold,
     feasible_vectors,
-    links_matrix,
     normalise,
 )
 from linkmix.rivals.csc import CSC
@@ -200,7 +202,7 @@ def test_few_landmarks_are_close(links_given):
 
 
 def test_residual_of_landmarks_is_checked(monkeypatch):
-    monkeypatch.setattr("linkmix.rivals.csc._LARGEST_RESIDUAL", 0.0)
+    monkeypatch.setattr("linkmix.rivals.kernels.LARGEST_ERROR", 0.0)
     monkeypatch.setattr("linkmix.rivals.csc._MOST_LANDMARKS", 30)
     X, _, links = draw(1, n=150)
     assert CSC(3, exact_limit=100, n_landmarks=10, random_state=0).fit(X, links=links).solver_ == "exact"
@@ -241,11 +243,14 @@ def test_check_estimator(parameters):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"beta": "median"}, "beta='median' is not known: choose 'eigenvalue', 'singular' or a number in"),
-        ({"beta": 1.0}, "beta=1.0 is not known"),
-        ({"beta": None}, "beta=None is not known"),
-        ({"exact_limit": -1}, "exact_limit=-1 is not a whole number of at least 0"),
-        ({"n_landmarks": 0}, "n_landmarks=0 is not a whole number of at least 1"),
+        (
+            {"beta": "median"},
+            r"'beta' .* must be a str among {.*} or a float in the range \[0\.0, 1\.0\)\. Got 'median'",
+        ),
+        ({"beta": 1.0}, r"'beta' parameter of CSC .* Got 1\.0 instead"),
+        ({"beta": None}, r"'beta' parameter of CSC .* Got None instead"),
+        ({"exact_limit": -1}, r"'exact_limit' parameter of CSC must be an int in the range \[0, inf\)\. Got -1"),
+        ({"n_landmarks": 0}, r"'n_landmarks' parameter of CSC must be an int in the range \[1, inf\)\. Got 0"),
         ({"n_classes": 7}, "n_samples=6 is less than n_classes=7"),
     ],
 )

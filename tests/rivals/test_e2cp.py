@@ -1,4 +1,4 @@
-"""E2CP: what links do to a graph of neighbours, against the fixed point and plain linear algebra."""
+"""E2CP: the effect of links on a neighbour graph, compared with the fixed point and plain linear algebra."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from linkmix import Links
 from linkmix.rivals import e2cp
+from linkmix.rivals.base import links_matrix
 from linkmix.rivals.e2cp import E2CP
 
 GRAPHS = ["dense", "sparse"]
@@ -21,11 +22,11 @@ def some_graph(seed=0, n=40, n_links=15):
     X = rng.normal(size=(n, 3))
     links = Links.from_labels(rng.integers(3, size=n), n_links, random_state=seed)
     weights = e2cp.neighbour_graph(X, 5)
-    return X, links, weights, e2cp.link_matrix(links, n)
+    return X, links, weights, links_matrix(links, n)
 
 
 def fixed_point(similarity, signs, alpha):
-    """The published updates, row after column, until nothing moves."""
+    """The published updates, along columns and then along rows, until they converge."""
     vertical = np.zeros_like(signs)
     for _ in range(5000):
         vertical = alpha * similarity @ vertical + (1 - alpha) * signs
@@ -81,9 +82,9 @@ def test_adjusted_weights_by_hand():
 
 def test_links_with_confidence_spread_in_proportion():
     links = Links(must=[(0, 1)], cannot=[(1, 2)], must_confidence=0.5)
-    np.testing.assert_array_equal(e2cp.link_matrix(links, 3).toarray(), [[0, 0.5, 0], [0.5, 0, -1], [0, -1, 0]])
+    np.testing.assert_array_equal(links_matrix(links, 3).toarray(), [[0, 0.5, 0], [0.5, 0, -1], [0, -1, 0]])
     two_people = Links(must=[(0, 1), (1, 0)], must_annotators=["eva", "ida"])
-    assert e2cp.link_matrix(two_people, 2).toarray().max() == 1.0
+    assert links_matrix(two_people, 2).toarray().max() == 1.0
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -158,12 +159,18 @@ def test_check_estimator(graph):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"graph": "full"}, "graph='full' is not known: choose one of 'dense', 'sparse'"),
-        ({"n_neighbors": 0}, "n_neighbors=0 is not a whole number of at least 1"),
-        ({"alpha": 1.0}, "alpha=1.0 is not below 1"),
-        ({"alpha": -0.1}, "alpha=-0.1 is not a finite number of at least 0"),
-        ({"rescale": "max"}, "rescale='max' is neither True nor False"),
-        ({"n_classes": 0}, "n_classes=0 is not a whole number of at least 1"),
+        (
+            {"graph": "full"},
+            r"'graph' parameter of E2CP must be a str among {.*'sparse'.*}\. Got 'full'",
+        ),
+        (
+            {"n_neighbors": 0},
+            r"'n_neighbors' parameter of E2CP must be an int in the range \[1, inf\) or None\. Got 0",
+        ),
+        ({"alpha": 1.0}, r"'alpha' parameter of E2CP must be a float in the range \[0\.0, 1\.0\)\. Got 1\.0"),
+        ({"alpha": -0.1}, r"'alpha' parameter of E2CP must be a float in the range \[0\.0, 1\.0\)\. Got -0\.1"),
+        ({"rescale": "max"}, r"'rescale' parameter of E2CP must be an instance of 'bool' .*Got 'max'"),
+        ({"n_classes": 0}, r"'n_classes' parameter of E2CP must be an int in the range \[1, inf\)\. Got 0"),
     ],
 )
 def test_bad_settings(settings, words):

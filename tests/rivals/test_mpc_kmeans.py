@@ -1,4 +1,4 @@
-"""MPCKMeans: the objective never rises, the metric is where it is lowest, the farthest points are found."""
+"""MPCKMeans: the objective never increases, the metric minimises it, and the farthest points are found."""
 
 import numpy as np
 import pytest
@@ -156,8 +156,8 @@ def test_predict_before_fit():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"weight": -1}, "weight=-1 is not a finite number of at least 0"),
-        ({"max_iter": 0}, "max_iter=0 is not a whole number of at least 1"),
+        ({"weight": -1}, r"'weight' parameter of MPCKMeans must be a float in the range \[0\.0, inf\)\. Got -1"),
+        ({"max_iter": 0}, r"'max_iter' parameter of MPCKMeans must be an int in the range \[1, inf\)\. Got 0"),
         ({"init": np.eye(3)}, r"init has shape \(3, 3\): give one centre per class, shape \(2, 5\)"),
     ],
 )

@@ -1,4 +1,4 @@
-"""PCKMeans: the sum of costs never rises, and each step is the cheapest choice."""
+"""PCKMeans: the objective never increases, and each step is the cheapest choice."""
 
 import numpy as np
 import pytest
@@ -174,8 +174,10 @@ def test_the_largest_components_come_first_and_of_equal_ones_the_farthest():
 def test_size_times_distance():
     links = Links(must=[(0, 1), (1, 2), (3, 4), (5, 6)])
     np.testing.assert_allclose(seeds(X_LINE, links, 3, farthest=True), [[1.0], [30.5], [10.5]])
-    near_but_large = Links(must=[(3, 4), (4, 5), (5, 6), (0, 1), (1, 2), (6, 7)])  # 5 rows, 3 rows
-    assert len(seeds(X_LINE, near_but_large, 2, farthest=True)) == 2
+    X = np.array([[0.0], [0.1], [0.2], [0.3], [2.0], [2.1], [2.2], [90.0], [91.0]])
+    near_or_small = Links(must=[(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (7, 8)])  # of 4, 3 and 2 rows
+    np.testing.assert_allclose(seeds(X, near_or_small, 2, farthest=True), [[0.15], [90.5]])
+    np.testing.assert_allclose(seeds(X, near_or_small, 2, farthest=False), [[0.15], [2.1]])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -215,11 +217,14 @@ def test_predict_before_fit():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"weight": -1}, "weight=-1 is not a finite number of at least 0"),
-        ({"weight": np.inf}, "weight=inf is not a finite number"),
-        ({"max_iter": 0}, "max_iter=0 is not a whole number of at least 1"),
+        ({"weight": -1}, r"'weight' parameter of PCKMeans must be a float in the range \[0\.0, inf\)\. Got -1"),
+        (
+            {"weight": np.inf},
+            r"'weight' parameter of PCKMeans must be a float in the range \[0\.0, inf\)\. Got inf",
+        ),
+        ({"max_iter": 0}, r"'max_iter' parameter of PCKMeans must be an int in the range \[1, inf\)\. Got 0"),
         ({"init": np.eye(3)}, r"init has shape \(3, 3\): give one centre per class, shape \(2, 5\)"),
-        ({"init": "random"}, "init is no table of centres, one row per class: could not convert string"),
+        ({"init": "random"}, "init must be a table of centres with one row per class: could not convert string"),
     ],
 )
 def test_bad_settings(settings, words):

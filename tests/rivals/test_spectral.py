@@ -1,3 +1,5 @@
+"""SpectralRBF: spectral clustering without links, exactly or from landmarks."""
+
 import numpy as np
 import pytest
 from sklearn.cluster import SpectralClustering
@@ -30,7 +32,7 @@ def test_csc_without_links_is_close():
 
 @pytest.mark.parametrize("kind", ["must", "cannot"])
 def test_links_are_refused(kind):
-    with pytest.raises(ValueError, match=f"SpectralRBF can not use {kind}-links, but got 1 of them"):
+    with pytest.raises(ValueError, match=f"SpectralRBF cannot use {kind}-links, but got 1 of them"):
         SpectralRBF().fit(np.arange(12.0).reshape(6, 2), links=Links(**{kind: [(0, 1)]}))
 
 
@@ -55,7 +57,7 @@ def test_seeds_repeat():
 
 
 def test_bad_parameters():
-    with pytest.raises(ValueError, match=r"n_classes=1\.5 is not a whole number"):
+    with pytest.raises(ValueError, match=r"'n_classes' parameter of SpectralRBF must be an int .* Got 1\.5 instead"):
         SpectralRBF(1.5).fit(np.arange(12.0).reshape(6, 2))
 
 
@@ -85,14 +87,14 @@ def test_eigenvectors_from_landmarks_are_those_of_the_similarity():
     assert residual < 1e-5
 
 
-def test_landmarks_that_do_not_do_are_reported(monkeypatch):
-    monkeypatch.setattr("linkmix.rivals.spectral.LARGEST_RESIDUAL", 0.0)
-    monkeypatch.setattr("linkmix.rivals.spectral.MOST_LANDMARKS", 30)
-    monkeypatch.setattr("linkmix.rivals.spectral.FIRST_LANDMARKS", 15)
+def test_inaccurate_landmarks_are_replaced_or_reported(monkeypatch):
+    monkeypatch.setattr("linkmix.rivals.kernels.LARGEST_ERROR", 0.0)
+    monkeypatch.setattr("linkmix.rivals.kernels.MOST_LANDMARKS", 30)
+    monkeypatch.setattr("linkmix.rivals.kernels.FIRST_LANDMARKS", 15)
     X, _ = make_blobs(300, 3, centers=2, random_state=0)
     exact = SpectralRBF(2, random_state=0).fit(X).labels_
     fallen_back = SpectralRBF(2, exact_limit=100, random_state=0).fit(X).labels_  # without a warning
     assert adjusted_rand_score(fallen_back, exact) == 1
-    monkeypatch.setattr("linkmix.rivals.spectral.LARGEST_EXACT", 200)
+    monkeypatch.setattr("linkmix.rivals.kernels.LARGEST_EXACT", 200)
     with pytest.warns(ConvergenceWarning, match=r"30 landmarks leave a residual of .*: raise exact_limit to 300"):
         SpectralRBF(2, exact_limit=100, random_state=0).fit(X)

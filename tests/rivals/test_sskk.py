@@ -1,3 +1,5 @@
+"""SSKK: the kernel, weighted kernel k-means and its guarantees, the start, and landmarks."""
+
 import os
 from pathlib import Path
 
@@ -245,12 +247,21 @@ def test_check_estimator(settings):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"objective": "min-cut"}, "objective='min-cut' is not known: choose one of 'ratio-association'"),
-        ({"sigma": -1}, "sigma=-1 is not a finite number of at least 0"),
-        ({"link_weight": np.nan}, "link_weight=nan is not a finite number"),
-        ({"max_iter": 0}, "max_iter=0 is not a whole number of at least 1"),
-        ({"precision": "float16"}, "precision='float16' is not known"),
-        ({"n_classes": 0}, "n_classes=0 is not a whole number"),
+        (
+            {"objective": "min-cut"},
+            r"'objective' .* must be a str among {.*'ratio-association'.*}\. Got 'min-cut'",
+        ),
+        ({"sigma": -1}, r"'sigma' parameter of SSKK must be a float in the range \[0\.0, inf\)\. Got -1"),
+        (
+            {"link_weight": np.nan},
+            r"'link_weight' .* must be a float in the range \[0\.0, inf\) or None\. Got nan",
+        ),
+        ({"max_iter": 0}, r"'max_iter' parameter of SSKK must be an int in the range \[1, inf\)\. Got 0"),
+        (
+            {"precision": "float16"},
+            r"'precision' parameter of SSKK must be a str among .*'float32'.*\. Got 'float16'",
+        ),
+        ({"n_classes": 0}, r"'n_classes' parameter of SSKK must be an int in the range \[1, inf\)\. Got 0"),
         ({"n_classes": 7}, "n_samples=6 is less than n_classes=7"),
     ],
 )
@@ -292,14 +303,14 @@ def test_landmarks_find_what_the_whole_similarity_finds():
     assert adjusted_rand_score(exact.labels_, single.labels_) > 0.97
 
 
-def test_landmarks_that_do_not_do_are_reported(monkeypatch):
-    monkeypatch.setattr("linkmix.rivals.landmark_kernel.LARGEST_ERROR", 0.0)
-    monkeypatch.setattr("linkmix.rivals.landmark_kernel.MOST_LANDMARKS", 30)
-    monkeypatch.setattr("linkmix.rivals.landmark_kernel.FIRST_LANDMARKS", 15)
+def test_inaccurate_landmarks_are_replaced_or_reported(monkeypatch):
+    monkeypatch.setattr("linkmix.rivals.kernels.LARGEST_ERROR", 0.0)
+    monkeypatch.setattr("linkmix.rivals.kernels.MOST_LANDMARKS", 30)
+    monkeypatch.setattr("linkmix.rivals.kernels.FIRST_LANDMARKS", 15)
     X, _ = make_blobs(300, 3, centers=2, random_state=0)
     exact = SSKK(2, random_state=0).fit(X).labels_
     fallen_back = SSKK(2, exact_limit=100, random_state=0).fit(X).labels_  # without a warning
     assert adjusted_rand_score(fallen_back, exact) == 1
-    monkeypatch.setattr("linkmix.rivals.landmark_kernel.LARGEST_EXACT", 200)
+    monkeypatch.setattr("linkmix.rivals.kernels.LARGEST_EXACT", 200)
     with pytest.warns(ConvergenceWarning, match=r"30 landmarks leave an error of .*: raise exact_limit to 300"):
         SSKK(2, exact_limit=100, random_state=0).fit(X)

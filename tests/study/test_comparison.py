@@ -1,4 +1,4 @@
-"""Comparisons: every run is there, runs repeat, and a comparison that was stopped goes on where it was."""
+"""Comparisons: every run has a row, runs are reproducible, and an interrupted comparison continues where it stopped."""
 
 import json
 import subprocess
@@ -61,7 +61,7 @@ def test_other_data_under_the_same_name_are_other_runs(tmp_path):
     assert whole.loc[0, "purity"] != part.loc[0, "purity"]
     with pytest.raises(ValueError, match="150 points and 149 labels"):
         compare({"iris": (X, y[1:])}, ["gmm"])
-    with pytest.raises(ValueError, match="folder that is not there"):
+    with pytest.raises(ValueError, match="folder that does not exist"):
         compare(IRIS, ["gmm"], journal=tmp_path / "no" / "runs.jsonl")
 
 

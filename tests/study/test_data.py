@@ -1,4 +1,4 @@
-"""The data of the experiments: what is loaded, where it is looked for, and what is refused."""
+"""The data of the experiments: the values, the places that are searched, and the files that are refused."""
 
 import gzip
 import hashlib
@@ -19,8 +19,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from linkmix.app.cli import main
-from linkmix.study.paper import data
-from linkmix.study.paper.data import DATA, FILES, BadData, MissingData, fetch, load, where
+from linkmix.study.paper.data import DATA, FILES, BadData, MissingData, fetch, finding, load, where
 
 FOLDER = os.environ.get("LINKMIX_DATA")
 needs_files = pytest.mark.skipif(not FOLDER, reason="needs the data files: set LINKMIX_DATA to their folder")
@@ -63,7 +62,7 @@ def run(*arguments):
 
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
-    """A machine without any data file; gives the folder of its cache."""
+    """A machine without any data file; returns the folder of its cache."""
     monkeypatch.delenv("LINKMIX_DATA", raising=False)
     monkeypatch.setenv("LINKMIX_CACHE", str(tmp_path / "cache"))
     for key, file in FILES.items():
@@ -73,7 +72,7 @@ def bare(monkeypatch, tmp_path):
 
 @pytest.fixture
 def small(bare, monkeypatch):
-    """A table of our own in place of Haberman's: its lines as UCI would have them."""
+    """A small table in place of Haberman's: its lines in UCI's format."""
     lines = ["3,0.5,-1,2", "1,2,3,1", "1,2,3,1", "1,2,-3,2"]
     X = np.array([[1, 2, -3], [1, 2, 3], [1, 2, 3], [3, 0.5, -1]], dtype="<f8")  # sorted
     y = np.array([1, 0, 0, 1], dtype="<i8")
@@ -84,7 +83,7 @@ def small(bare, monkeypatch):
 
 @pytest.fixture
 def serve(monkeypatch):
-    """Serve bodies by path from this machine, and give the addresses of a file's parts there."""
+    """Serve the parts of a file from this machine and use their addresses."""
     bodies, released = {}, threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -104,7 +103,7 @@ def serve(monkeypatch):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds between looks at shutdown
     thread.start()
     root = f"http://127.0.0.1:{server.server_port}"
 
@@ -120,7 +119,7 @@ def serve(monkeypatch):
     server.server_close()
 
 
-# What is loaded
+# The values
 
 
 @pytest.mark.parametrize(
@@ -222,7 +221,7 @@ def test_the_constant_column_of_segment_is_dropped():
     assert np.linalg.matrix_rank(np.cov(found.X[found.y == 0].T), tol=1e-6) == 14
 
 
-# Where it is looked for
+# The places
 
 
 def write_table(folder, lines, name="haberman.csv.gz", header="age,op_year,axillary_nodes,class"):
@@ -297,7 +296,7 @@ def test_an_unknown_name_gets_the_list():
         load("habermann")
 
 
-# What is refused
+# Refused files
 
 
 @pytest.mark.parametrize(
@@ -340,7 +339,7 @@ def test_other_values_are_refused(small, bare, change):
 def test_a_broken_table_is_named(small, bare, content):
     bare.mkdir()
     (bare / "haberman.csv.gz").write_bytes(content)
-    with pytest.raises(BadData, match=r"haberman\.csv\.gz can not be read .*: remove it"):
+    with pytest.raises(BadData, match=r"haberman\.csv\.gz cannot be read .*: remove it"):
         load("haberman")
 
 
@@ -348,7 +347,7 @@ def test_a_broken_table_is_named(small, bare, content):
 def test_broken_arrays_are_named(bare, arrays):
     bare.mkdir()
     np.savez(bare / "mnist_t10k.npz", **arrays)
-    with pytest.raises(BadData, match=r"mnist_t10k\.npz can not be read"):
+    with pytest.raises(BadData, match=r"mnist_t10k\.npz cannot be read"):
         load("mnist-123")
 
 
@@ -384,7 +383,7 @@ def test_load_downloads_only_when_asked(small, bare, serve):
     ids=["cut by the net", "cut at the source", "tampered", "a page", "stalled", "not found"],
 )
 def test_a_bad_download_leaves_nothing(small, bare, serve, monkeypatch, body, more, message):
-    monkeypatch.setattr(data, "TIMEOUT", 0.3 if more == "never" else 10)
+    monkeypatch.setattr(finding, "TIMEOUT", 0.3 if more == "never" else 10)
     serve("haberman", body, more=more)
     with pytest.raises(MissingData, match="haberman could not be downloaded") as caught:
         fetch("haberman")
@@ -410,7 +409,7 @@ def test_a_failed_write_leaves_nothing(small, bare, serve):
 
 
 def uci(name, label_first=False, header="", n_columns=None):
-    """Return a published table in two halves, as UCI has it."""
+    """Return a published table in two halves, in UCI's format."""
     rows = [row[: n_columns and n_columns + 1] for row in cells(name)]
     rows = [[row[-1].upper(), *row[:-1]] if label_first else row for row in rows]
     lines = [",".join(row) for row in rows]
@@ -429,7 +428,7 @@ def idx():
 
 
 def coil():
-    """Return an archive of images of 128 x 128 pixels with the published sums of blocks, in no order."""
+    """Return an archive of images of 128 x 128 pixels with the published sums of blocks, in random order."""
     image = pytest.importorskip("PIL.Image")
     with np.load(published("coil20.npz")) as arrays:
         sums = arrays["X_sum16"].reshape(-1, 32, 1, 32, 1)

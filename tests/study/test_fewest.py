@@ -1,4 +1,4 @@
-"""The tables of the experiment that asks who needs the fewest links."""
+"""The tables of the experiment that asks which method needs the fewest links."""
 
 import numpy as np
 import pandas as pd

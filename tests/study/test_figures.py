@@ -1,3 +1,5 @@
+"""The figures of the experiments show what is in the table."""
+
 import math
 
 import numpy as np
@@ -7,12 +9,8 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
 
 from matplotlib.colors import to_rgb  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from PIL import Image  # noqa: E402
 
-from linkmix.plots import save_figure  # noqa: E402
-from linkmix.rivals import GMM  # noqa: E402
-from linkmix.study.paper import figures, synthetic  # noqa: E402
+from linkmix.study.paper import figures  # noqa: E402
 from linkmix.study.registry import METHODS  # noqa: E402
 
 
@@ -45,69 +43,6 @@ def lines_of(ax):
 
 def texts_of(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-# The made data
-
-
-def test_left_and_right_are_likelier_than_the_classes_of_the_toy():
-    X, y = synthetic.toy()
-    assert np.array_equal(y, X[:, 1] < 0)
-    sides = (X[:, 0] > 0).astype(int)
-    centres = {name: np.array([X[of == m].mean(axis=0) for m in (0, 1)]) for name, of in (("y", y), ("sides", sides))}
-    fits = {}
-    for name, means in centres.items():
-        start = synthetic.start_at(np.vstack([X, means]), (40, 41))
-        fits[name] = GMM(2, init=start).fit(X)
-    assert synthetic.count_errors(y, fits["y"].predict(X)) == 0
-    assert synthetic.count_errors(sides, fits["sides"].predict(X)) == 0
-    assert len(X) * (fits["sides"].score(X) - fits["y"].score(X)) > 10
-
-
-@pytest.mark.parametrize("noise", [0.0, 1e-9, 0.01])
-def test_each_set_of_links_turns_the_toy(noise):
-    X, y = synthetic.toy()
-    X = X + noise * np.random.RandomState(0).standard_normal(X.shape)
-    fits = synthetic.toy_fits(X)
-    errors = {name: synthetic.count_errors(y, model.predict(X)) for name, model in fits.items()}
-    assert errors == {"none": 20, "both": 0, "must": 0, "cannot": 0}
-    assert synthetic.count_errors((X[:, 0] > 0).astype(int), fits["none"].predict(X)) == 0
-
-
-@pytest.mark.parametrize("noise", [0.0, 1e-9, 0.01])
-def test_two_clusters_per_class_trace_the_moons(noise):
-    X, y = synthetic.two_moons()
-    X = X + noise * np.random.RandomState(0).standard_normal(X.shape)
-    errors = {name: synthetic.count_errors(y, m.predict(X)) for name, m in synthetic.two_moons_fits(X).items()}
-    assert errors["two"] == 0
-    assert 10 <= errors["one"] < errors["none"]
-
-
-@pytest.mark.parametrize(
-    ("data", "links"), [(synthetic.toy, synthetic.TOY_LINKS), (synthetic.two_moons, synthetic.MOONS_LINKS)]
-)
-def test_links_agree_with_the_true_classes(data, links):
-    _, y = data()
-    assert links.must.shape == links.cannot.shape == (2, 2)
-    assert np.all(y[links.must[:, 0]] == y[links.must[:, 1]])
-    assert np.all(y[links.cannot[:, 0]] != y[links.cannot[:, 1]])
-
-
-def test_clusters_start_among_the_points_nearest_to_the_start_of_their_class():
-    X, _ = synthetic.two_moons()
-    distances = np.linalg.norm(X[:, None] - X[list(synthetic.MOONS_START)], axis=2)
-    for m, rows in enumerate(synthetic.MOONS_CLUSTERS):
-        assert np.all(distances[list(rows)].argmin(axis=1) == m)
-
-
-def test_a_start_has_the_moments_of_the_nearest_points():
-    X = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [10.0, 0.0], [12.0, 0.0], [10.0, 4.0]])
-    start = synthetic.start_at(X, (0, 3))
-    np.testing.assert_array_equal(start["means"][:, 0], X[[0, 3]])
-    np.testing.assert_array_equal(start["class_weights"], [0.5, 0.5])
-    # Mean (2/3, 2/3): variances 8/9 and 8/9, covariance -4/9; in the other group y is twice as wide.
-    np.testing.assert_allclose(start["covariances"][0, 0], np.array([[8, -4], [-4, 8]]) / 9)
-    np.testing.assert_allclose(start["covariances"][1, 0], np.array([[8, -8], [-8, 32]]) / 9)
 
 
 # Panels
@@ -333,36 +268,3 @@ def test_summary_leaves_out_an_area_that_has_a_hole():
     assert summary["area"].isna().all()
     # From (2, .6) to (5, .95): .9 is reached at 2 + 3 * 6 / 7.
     assert summary["links_needed"]["paper"] == pytest.approx(2 ** (2 + 18 / 7))
-
-
-# Files
-
-
-def test_a_figure_is_written_as_png_and_svg_and_always_the_same(tmp_path):
-    paths = [save_figure(figures.toy_panels(), tmp_path / name) for name in ("one", "two.5")]
-    assert [[path.name for path in pair] for pair in paths] == [["one.png", "one.svg"], ["two.5.png", "two.5.svg"]]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.png", "one.svg", "two.5.png", "two.5.svg"]
-    with Image.open(paths[0][0]) as picture:
-        assert picture.format == "PNG"
-        assert picture.size[0] > 1000
-    vector = paths[0][1].read_text(encoding="utf-8")
-    assert vector.rstrip().endswith("</svg>")
-    assert "<dc:date>" not in vector
-    assert paths[1][1].read_text(encoding="utf-8") == vector
-
-
-def test_a_figure_that_can_not_be_drawn_leaves_nothing(tmp_path):
-    figure = Figure()
-    figure.text(0, 0, "$\\nonsense$")  # fails when drawn
-    (tmp_path / "kept.png").write_bytes(b"before")
-    with pytest.raises(ValueError, match="nonsense"):
-        save_figure(figure, tmp_path / "kept")
-    assert [path.name for path in tmp_path.iterdir()] == ["kept.png"]
-    assert (tmp_path / "kept.png").read_bytes() == b"before"
-
-
-def test_a_disk_that_fails_leaves_nothing_half_written(tmp_path):
-    (tmp_path / "taken.png").mkdir()  # a file can not replace a folder
-    with pytest.raises(OSError, match="taken"):
-        save_figure(figures.digits_scatter({"digits": (np.eye(2), np.arange(2))}), tmp_path / "taken")
-    assert [path.name for path in tmp_path.iterdir()] == ["taken.png"]

@@ -1,3 +1,5 @@
+"""Purity and the share of satisfied links."""
+
 import numpy as np
 import pytest
 from hypothesis import given

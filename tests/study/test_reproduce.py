@@ -1,4 +1,4 @@
-"""The experiments at one command: every run is there, a stopped one goes on, and the page says what was found."""
+"""`linkmix reproduce`: every run has a row, an interrupted run continues, and the page shows the findings."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ SAME = [*KEY, "purity", "ari", "links_satisfied", "purity_predict", "ari_predict
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """Three trials of the experiments that need no files, by the command."""
+    """Three trials of the experiments that need no data files, run by the command."""
     folder = tmp_path_factory.mktemp("results")
     result = CliRunner().invoke(main, ["reproduce", *SMALL, "--trials", "3", "--jobs", "1", "--out", str(folder)])
     assert result.exit_code == 0, result.output
@@ -137,7 +137,7 @@ def test_an_unknown_name_is_refused():
 def test_missing_data_say_how_to_get_them(tmp_path, monkeypatch):
     monkeypatch.setenv("LINKMIX_DATA", str(tmp_path))
     monkeypatch.setenv("LINKMIX_CACHE", str(tmp_path))
-    monkeypatch.setattr("linkmix.study.paper.data.urlopen", _no_network)
+    monkeypatch.setattr("linkmix.study.paper.data.finding.urlopen", _no_network)
     protocol.load.cache_clear()  # another test may have loaded it
     result = CliRunner().invoke(main, ["reproduce", "coil20", "--trials", "1", "--out", str(tmp_path / "out")])
     assert result.exit_code == 2

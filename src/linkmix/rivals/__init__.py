@@ -1,4 +1,4 @@
-"""The systems that the paper compares with or builds on, behind one interface."""
+"""The methods that the paper compares with or builds on, all with the same interface."""
 
 from linkmix.rivals.cop_kmeans import COPKMeans
 from linkmix.rivals.csc import CSC

@@ -1,7 +1,7 @@
 """The eigenproblem of constrained spectral clustering: smooth cuts that agree with the links well enough.
 
-L v = lambda (Q - threshold I) v with L the normalised Laplacian of a graph and Q the normalised links, solved on the
-hyperplane that leaves out the trivial cut.
+L v = lambda (Q - threshold I) v, where L is the normalised Laplacian of a graph and Q the normalised matrix of links.
+It is solved on the hyperplane that excludes the trivial cut, which puts all points into one class.
 """
 
 from dataclasses import dataclass
@@ -14,20 +14,10 @@ from scipy.sparse import block_diag, csr_array
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from linkmix.basics.arrays import Floats
-from linkmix.links import Links
-from linkmix.rivals.kernels import landmark_map, row_blocks, scale_points, similarities
+from linkmix.rivals.kernels import POINTS_CHECKED, landmark_map, row_blocks, scale_points, similarities
 
 _MARGIN = 1e-6  # "just below" an eigenvalue, as in the authors' program
-_DENSE_LIMIT = 400  # up to this size all eigenvectors at once cost less than an iteration
-_ROWS_CHECKED = 500
-
-
-def links_matrix(links: Links, n_rows: int) -> csr_array:
-    """Q: +1 at must-links, -1 at cannot-links, symmetric."""
-    pairs = np.concatenate([links.must, links.cannot])
-    signs = np.repeat([1.0, -1.0], [links.n_must, links.n_cannot])
-    rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).T
-    return csr_array((np.tile(signs, 2), (rows, columns)), shape=(n_rows, n_rows))
+_DENSE_LIMIT = 400  # up to this size, computing all eigenvectors is faster than Lanczos
 
 
 def normalise(Q: csr_array, degrees: Floats) -> csr_array:
@@ -40,14 +30,14 @@ def normalise(Q: csr_array, degrees: Floats) -> csr_array:
 def choose_threshold(
     Q: csr_array, degrees: Floats, n_classes: int, rule: Literal["eigenvalue", "singular"] | float
 ) -> float:
-    """Threshold beta / vol for normalised links Q, from the linked points alone: other eigenvalues are zero."""
+    """Threshold beta / vol for normalised links Q. Only linked points matter: all other eigenvalues are zero."""
     values = link_eigenvalues(Q)
-    # Enough zeros that the (K - 1)-th and the next eigenvalue exist, if there are that many points.
+    # Add enough zeros for the (K - 1)-th and the next eigenvalue to exist, if there are that many points.
     zeros = np.zeros(min(n_classes + 1, Q.shape[0] - len(values)))
     values = np.sort(np.concatenate([values, zeros]))[::-1]
     if not isinstance(rule, str):
         return float(rule * values[0])
-    # The authors' margin, but not so much that it is no margin any more: eigenvalues shrink as 1 / n.
+    # The authors' margin, capped because eigenvalues shrink as 1 / n.
     margin = min(_MARGIN, 0.01 * values[0])
     if rule == "singular":
         return float(np.sort(np.abs(values))[::-1][n_classes - 2] - margin)
@@ -55,25 +45,25 @@ def choose_threshold(
     if n_classes == 2:
         thresholds = np.concatenate([[0.5 * values[0]], thresholds])
     root = np.sqrt(degrees)
-    trivial = (root @ (Q @ root)) / degrees.sum()  # how far one class for all points meets the links
+    trivial = (root @ (Q @ root)) / degrees.sum()  # agreement of the trivial cut with the links
     for threshold in thresholds:
-        # By the inertia of Q - threshold I on the hyperplane: one vector is lost where the trivial one is feasible.
+        # By the inertia of Q - threshold I on the hyperplane: one vector is lost if the trivial one is feasible.
         if np.sum(values > threshold) - (trivial > threshold) >= n_classes - 1:
             return float(threshold)
     return float(thresholds[-1])
 
 
 class Problem(NamedTuple):
-    """L v = lambda (Q - threshold I) v; without links Q is None and the threshold -1, the problem L v = lambda v."""
+    """L v = lambda (Q - threshold I) v. Without links, Q is None and the threshold -1, which gives L v = lambda v."""
 
     Q: csr_array | None  # the links, normalised by the degrees
     threshold: float  # beta / vol
 
 
 class Feasible(NamedTuple):
-    """Solutions with lambda > 0, in order of their cost."""
+    """Solutions with lambda > 0, in increasing order of cost."""
 
-    vectors: Floats  # (n, m), of length one
+    vectors: Floats  # (n, m), unit length
     eigenvalues: Floats  # lambda, (m,)
     costs: Floats  # v'Lv, (m,)
     satisfaction: Floats  # v'Qv, (m,)
@@ -81,7 +71,7 @@ class Feasible(NamedTuple):
 
     @classmethod
     def none(cls, n_rows: int) -> "Feasible":
-        """Where no vector is feasible, or none is needed."""
+        """Return an empty solution: no vector is feasible, or none is needed."""
         return cls(np.empty((n_rows, 0)), np.empty(0), np.empty(0), np.empty(0), 0.0)
 
 
@@ -91,14 +81,14 @@ class Graph(Protocol):
     degrees: Floats
 
     def top(self, B: "Deflated", n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
-        """Largest mu, and v, of B v = mu L v with v orthogonal to the null vector of L. May use up A."""
+        """Largest mu, and v, of B v = mu L v with v orthogonal to the null vector of L. May overwrite A."""
 
     def laplacian(self, vectors: Floats) -> Floats:
         """L v for the columns of an array, after `top`."""
 
 
 class Deflated(NamedTuple):
-    """B = Q - threshold I less what it does to the null vector u of L: B - B u u' B / (u'Bu), times u zero."""
+    """B = Q - threshold I, deflated by the null vector u of L: B - B u u' B / (u'Bu), which maps u to zero."""
 
     Q: csr_array
     threshold: float
@@ -108,12 +98,12 @@ class Deflated(NamedTuple):
 
     @classmethod
     def of(cls, Q: csr_array, threshold: float, null: Floats) -> "Deflated":
-        """Take the null vector out."""
+        """Deflate by the null vector."""
         image = Q @ null - threshold * null
         return cls(Q, threshold, null, image, float(null @ image))
 
     def dense(self) -> Floats:
-        """As one matrix."""
+        """Return the matrix as an array."""
         matrix: Floats = self.Q.toarray()
         matrix[np.diag_indices_from(matrix)] -= self.threshold
         for rows in row_blocks(len(matrix), len(matrix)):
@@ -127,47 +117,47 @@ class Deflated(NamedTuple):
 
 
 def feasible_vectors(graph: Graph, problem: Problem, n_vectors: int, random: RandomState) -> Feasible:
-    """The feasible vectors that cut the least.
+    """The feasible vectors with the smallest cut.
 
-    L v = lambda B v with B = Q - threshold I and lambda > 0. The null vector u of L is a solution with lambda = 0; all
-    others have u'Bv = 0. There L is positive definite, so that B v = mu L v with mu = 1 / lambda is an ordinary
-    symmetric problem, and no QZ algorithm is needed.
+    They solve L v = lambda B v with B = Q - threshold I and lambda > 0. The null vector u of L is a solution with
+    lambda = 0; all others satisfy u'Bv = 0. On that subspace L is positive definite, so B v = mu L v with
+    mu = 1 / lambda is an ordinary symmetric problem, and the QZ algorithm is not needed.
 
     Parameters
     ----------
     graph : SimilarityGraph or LandmarkGraph
-        The similarities. It is used up: the exact solver works in its memory.
+        The similarities. They are overwritten: the exact solver works in their memory.
     problem : Problem
-        Links, and how far they must be met.
+        The links, and how well they must be satisfied.
     n_vectors : int
-        Largest number of vectors.
+        Maximum number of vectors.
     random : RandomState
-        For the start of Lanczos.
+        Draws the starting vector of Lanczos.
 
     Returns
     -------
     Feasible
-        As many vectors as there are, at most `n_vectors`, in order of their cost.
+        All feasible vectors, at most `n_vectors`, in increasing order of cost.
     """
     n = len(graph.degrees)
     null = np.sqrt(graph.degrees / graph.degrees.sum())
     Q, threshold = csr_array((n, n)) if problem.Q is None else problem.Q, problem.threshold
     eigenvalues = link_eigenvalues(Q)
-    size = max(abs(threshold), float(np.abs(eigenvalues).max(initial=0.0)))  # of B
+    size = max(abs(threshold), float(np.abs(eigenvalues).max(initial=0.0)))  # magnitude of B
     B = Deflated.of(Q, threshold, null)
     if abs(B.scale) < 1e-9 * size:
-        # The trivial vector meets the links exactly as far as asked, and can not be taken out: ask for a little more,
-        # which makes no vector feasible that was not.
+        # The trivial vector lies exactly on the threshold and cannot be deflated. A slightly higher threshold makes
+        # no further vector feasible.
         threshold += 1e-6 * size
         B = Deflated.of(Q, threshold, null)
     n_feasible = int(np.sum(eigenvalues > threshold)) + (n - len(eigenvalues)) * (threshold < 0) - (B.scale > 0)
-    # With a negative threshold nearly all vectors are feasible. Those with large mu are the ones that the links make,
-    # and after them come those of the plain spectral problem, in the order of their cost.
+    # With a negative threshold nearly all vectors are feasible. Those with large mu come from the links, followed by
+    # those of the plain spectral problem in increasing order of cost.
     n_wanted = min(n_feasible, int(np.sum(eigenvalues > 0)) + n_vectors)
     if n_wanted <= 0:
         return Feasible.none(n)
     values, vectors = graph.top(B, n_wanted, random)
-    vectors = vectors - np.multiply.outer(null, (B.image @ vectors) / B.scale)  # back to where u'Bv = 0
+    vectors = vectors - np.multiply.outer(null, (B.image @ vectors) / B.scale)  # project back onto u'Bv = 0
     vectors /= np.linalg.norm(vectors, axis=0)
     satisfaction = np.einsum("nm,nm->m", vectors, Q @ vectors)
     images = graph.laplacian(vectors)
@@ -180,8 +170,8 @@ def feasible_vectors(graph: Graph, problem: Problem, n_vectors: int, random: Ran
 
 
 def link_eigenvalues(Q: csr_array) -> Floats:
-    """Eigenvalues of the links in ascending order, without the zeros of all points in no link."""
-    linked = np.unique(Q.indices)  # as many as there are columns, since Q is symmetric
+    """Eigenvalues of the links in ascending order, without the zeros of the unlinked points."""
+    linked = np.unique(Q.indices)  # rows and columns alike, since Q is symmetric
     return np.asarray(eigvalsh(Q[linked][:, linked].toarray())) if len(linked) else np.empty(0)
 
 
@@ -195,7 +185,7 @@ class SimilarityGraph:
         self.degrees: Floats = self.similarity.sum(axis=1)
 
     def top(self, B: Deflated, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
-        """Solve exactly, with a Cholesky factor of L in place of the similarity."""
+        """Solve exactly, with a Cholesky factor of L that overwrites the similarity."""
         self._factorise(B.null)
         return top_by_factor(B, self._factor, n_wanted, random)
 
@@ -205,7 +195,7 @@ class SimilarityGraph:
         return product - np.multiply.outer(self._null, self._null @ vectors)
 
     def _factorise(self, null: Floats) -> None:
-        """Cholesky factor of L + u u', which is positive definite, in the memory of the similarity."""
+        """Overwrite the similarity with the Cholesky factor of L + u u', which is positive definite."""
         laplacian = self.similarity
         self.similarity = np.empty((0, 0))
         root = np.sqrt(self.degrees)
@@ -218,13 +208,13 @@ class SimilarityGraph:
 
 
 def factor_in_place(matrix: Floats) -> Floats:
-    """Lower Cholesky factor in the memory of a matrix in C order; raised a little if it is singular to rounding."""
+    """Lower Cholesky factor of a C-ordered matrix, in its memory. A numerically singular matrix gets a small ridge."""
     diagonal = matrix.diagonal().copy()
     try:
-        # The transpose is the same matrix in the order that LAPACK works in without a copy.
+        # The transpose is the same matrix in Fortran order, so that LAPACK makes no copy.
         return np.asarray(cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False))
     except LinAlgError:
-        # Points so far from the others that nothing is cut between them. LAPACK wrote into one triangle only.
+        # Some points are so far from the others that their similarity vanishes. LAPACK overwrote one triangle only.
         np.fill_diagonal(matrix, diagonal)
         lower = np.tril(matrix, -1)
         matrix[:] = lower + lower.T
@@ -234,7 +224,7 @@ def factor_in_place(matrix: Floats) -> Floats:
 
 
 def top_by_factor(B: Deflated, factor: Floats, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
-    """Largest mu, and v, of B v = mu C C' v for a Cholesky factor C: by Lanczos if they are few, else all at once."""
+    """Largest mu, and v, of B v = mu C C' v for a Cholesky factor C: by Lanczos if few are wanted, else densely."""
     if len(factor) > _DENSE_LIMIT and n_wanted <= len(factor) // 20:
         try:
             values, vectors = _lanczos(B, factor, n_wanted, random)
@@ -247,7 +237,7 @@ def top_by_factor(B: Deflated, factor: Floats, n_wanted: int, random: RandomStat
 
 def _lanczos(B: Deflated, factor: Floats, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
     n = len(factor)
-    scale = max(abs(B.threshold), float(np.abs(B.Q.data).max(initial=0.0)))  # ARPACK takes 1e-11 for zero
+    scale = max(abs(B.threshold), float(np.abs(B.Q.data).max(initial=0.0)))  # ARPACK treats 1e-11 as zero
 
     def product(vector: Floats) -> Floats:
         inner = B @ blas.dtrsv(factor, vector.ravel(), lower=1, trans=1)
@@ -265,17 +255,18 @@ def _dense(B: Deflated, factor: Floats, n_wanted: int) -> tuple[Floats, Floats]:
     n = len(factor)
     half = solve_triangular(factor, B.dense().T, lower=True, overwrite_b=True, check_finite=False)
     whole = solve_triangular(factor, half.T, lower=True, check_finite=False)
-    del half  # an n x n matrix less for what follows
+    del half  # frees an n x n matrix before the next one is needed
     values, vectors = eigh(whole, subset_by_index=[n - n_wanted, n - 1], overwrite_a=True, check_finite=False)
     return values, vectors
 
 
 @dataclass
 class LandmarkGraph:
-    """Similarities from landmarks: A = F F' less a diagonal that makes its own diagonal zero, as far as it can.
+    """Similarities from landmarks: A = F F' minus a diagonal that makes the diagonal of A zero, as far as possible.
 
-    On all vectors without a share in F and in linked points L is the identity and B is minus the threshold, so these
-    are not feasible: the problem lives in the span of both, however many points there are.
+    On vectors orthogonal to F and to the unit vectors of the linked points, L is the identity and B is minus the
+    threshold, so none of them is feasible. The problem is therefore confined to the span of these two, however many
+    points there are.
     """
 
     features: Floats  # F, (n, m)
@@ -287,7 +278,7 @@ class LandmarkGraph:
 
     def __post_init__(self) -> None:
         sums = self.features @ self.features.sum(axis=0)
-        # A point far from all landmarks would have next to no degree, or a negative one.
+        # A point far from all landmarks would have a degree near zero, or a negative one.
         self.degrees: Floats = np.maximum(sums - 1.0, 0.01 * max(float(sums.mean()), 1.0))
         self._diagonal = 1.0 + (sums - self.degrees) / self.degrees  # of L + G G'
         self._scaled = self.features / np.sqrt(self.degrees)[:, None]  # G = D^-1/2 F
@@ -324,9 +315,9 @@ class LandmarkGraph:
 
 
 def sampled_residual(X: Floats, degrees: Floats, problem: Problem, found: Feasible, random: RandomState) -> float:
-    """|L v - lambda B v| of the worst vector of length one, by the exact similarity of some rows drawn at random."""
+    """Largest |L v - lambda B v| over the unit vectors v, by the exact similarity of rows drawn at random."""
     n = len(X)
-    rows = random.choice(n, size=min(_ROWS_CHECKED, n), replace=False)
+    rows = random.choice(n, size=min(POINTS_CHECKED, n), replace=False)
     points = scale_points(X)
     cut = np.zeros((len(rows), found.vectors.shape[1]))
     spread = found.vectors / np.sqrt(degrees)[:, None]

@@ -1,18 +1,19 @@
 """CSC: constrained spectral clustering (Wang and Davidson 2010)."""
 
 import warnings
-from numbers import Integral, Real
-from typing import Literal
+from numbers import Real
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.random import RandomState
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from linkmix.basics.arrays import Floats, Ints
-from linkmix.basics.checks import check_number
 from linkmix.links import Links
-from linkmix.rivals.base import Rival
+from linkmix.rivals import kernels
+from linkmix.rivals.base import Constraints, Rival, at_least, links_matrix
 from linkmix.rivals.constrained_cut import (
     Feasible,
     Graph,
@@ -21,59 +22,55 @@ from linkmix.rivals.constrained_cut import (
     SimilarityGraph,
     choose_threshold,
     feasible_vectors,
-    links_matrix,
     normalise,
     sampled_residual,
 )
-from linkmix.rivals.kernels import rbf_similarity
 
-RULES = ("eigenvalue", "singular")
-_LARGEST_RESIDUAL = 0.02  # of the eigenvectors found with landmarks, by the exact similarity of some rows
 _MOST_LANDMARKS = 2000
 
 
 class CSC(Rival):
-    """Spectral clustering in which the links must be met to some degree.
+    """Spectral clustering that must agree with the links to a given degree.
 
-    Among all relaxed labellings v whose agreement with the links, v'Qv, is above a threshold beta, those that cut the
-    least similarity. Each link counts as wrong or right to a degree only: links are wishes, and a single one may be
-    broken. Without links this is plain normalised spectral clustering.
+    Among all relaxed labellings v whose agreement with the links, v'Qv, is above a threshold beta, it finds those that
+    cut the least similarity. The constraint is on the total agreement, so a single link may be broken. Without links
+    this is plain normalised spectral clustering.
 
     Up to `exact_limit` points the eigenproblem is solved exactly, in O(n^3 / 3) time for one Cholesky factorisation and
-    O(n^2) for each step of Lanczos, in the memory of the similarity: 8 n^2 bytes, 200 MB at n = 5000. Where more than
+    O(n^2) for each Lanczos step, in the memory of the similarity: 8 n^2 bytes, 200 MB at n = 5000. If more than
     n / 20 vectors are feasible, as with two classes and many links, all are computed at once, with 24 n^2 bytes. With
-    more points the similarity is taken from landmarks, in O(n m^2 + (m + r)^3) time for m landmarks and r points in
-    links, with about 40 n m + 24 (m + r)^2 bytes (400 MB at n = 20000 with 1000 links).
+    more points the similarity is approximated from landmarks, in O(n m^2 + (m + r)^3) time for m landmarks and r linked
+    points, with about 40 n m + 24 (m + r)^2 bytes (400 MB at n = 20000 with 1000 links).
 
     Parameters
     ----------
     n_classes : int, default=2
         Number of classes, K.
     beta : {"eigenvalue", "singular"} or float, default="eigenvalue"
-        How much the links must be met. "eigenvalue": half of the most that is possible with two classes, and with more
-        just below the (K - 1)-th largest eigenvalue of the links' matrix, or the next one that leaves K - 1 vectors.
-        "singular": the authors' program, which takes a singular value instead, and may leave fewer vectors than K - 1,
-        because a cannot-link gives a negative eigenvalue that is a large singular value. A number from 0 to below 1:
-        that part of the most that is possible.
+        How well the links must be satisfied. "eigenvalue": with two classes half of the maximum agreement; with more,
+        just below the (K - 1)-th largest eigenvalue of the matrix of links, or the next one that leaves K - 1 vectors.
+        "singular": as in the authors' program, which uses a singular value instead. This may leave fewer than K - 1
+        vectors, because a cannot-link gives a negative eigenvalue that is a large singular value. A number in [0, 1):
+        that fraction of the maximum agreement.
     exact_limit : int, default=5000
         Largest number of points for which the eigenproblem is solved exactly.
     n_landmarks : int, default=300
-        Number of landmarks to begin with. Where the vectors do not solve the exact problem well enough it is doubled,
-        up to 2000; if that does not help, up to four times `exact_limit` points are solved exactly, and more with a
-        warning.
+        Initial number of landmarks. It is doubled, up to 2000, while the residual of the exact problem is too large. If
+        2000 are not enough, the problem is solved exactly for up to four times `exact_limit` points; with more points
+        there is a warning.
     random_state : int, RandomState or None, default=None
-        Draws landmarks, and the starts of Lanczos and k-means.
+        Source of randomness for the landmarks and the starts of Lanczos and k-means.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Class of each point: the sign with two classes, else k-means of the rows of ``embedding_``.
+        Class of each point: the sign of ``embedding_`` with two classes, k-means on its rows with more.
     embedding_ : array of shape (n_samples, n_vectors)
-        D^-1/2 v for each vector chosen, times 1 - cost with more than two classes.
+        D^-1/2 v for each chosen vector; with more than two classes it is multiplied by 1 - cost.
     vectors_ : array of shape (n_samples, n_vectors)
-        The vectors v, scaled to v'v = vol, the sum of degrees.
+        The vectors v, scaled to v'v = vol, the sum of the degrees.
     eigenvalues_ : array of shape (n_vectors,)
-        The lambda of each; without links the same as the cost.
+        The lambda of each vector; equal to the cost without links.
     costs_ : array of shape (n_vectors,)
         The cut, v'Lv / v'v.
     satisfaction_ : array of shape (n_vectors,)
@@ -83,13 +80,13 @@ class CSC(Rival):
     solver_ : {"exact", "landmarks"}
         How the eigenproblem was solved.
     residual_ : float
-        Relative residual of the worst vector; by the exact similarity of 500 rows if landmarks were used.
+        Largest relative residual of a vector; measured on 500 rows of the exact similarity if landmarks were used.
 
     Notes
     -----
-    The method wants many links. With fewer links than points the vectors that meet them are large at the linked points
-    and next to nothing elsewhere, and the classes of all other points hang on rounding: then fewer points are
-    put right than without any links. This is so in the authors' program as well, whose vectors these are to 1e-8.
+    The method needs many links. With fewer links than points, the feasible vectors are large at the linked points and
+    almost zero elsewhere, so that rounding decides the classes of all other points: the result is then worse than
+    without links. The authors' program behaves the same way; its vectors agree with these to 1e-8.
 
     References
     ----------
@@ -110,6 +107,12 @@ class CSC(Rival):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **Rival._parameter_constraints,
+        "beta": [StrOptions({"eigenvalue", "singular"}), Interval(Real, 0, 1, closed="left")],
+        "n_landmarks": [at_least(1)],
+    }
+
     def __init__(
         self,
         n_classes: int = 2,
@@ -125,63 +128,55 @@ class CSC(Rival):
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        if isinstance(self.beta, str):
-            known = self.beta in RULES
-        else:
-            known = isinstance(self.beta, Real) and not isinstance(self.beta, bool) and 0 <= self.beta < 1
-        if not known:
-            raise ValueError(f"beta={self.beta!r} is not known: choose 'eigenvalue', 'singular' or a number in [0, 1)")
-        check_number("exact_limit", self.exact_limit, Integral, 0)
-        check_number("n_landmarks", self.n_landmarks, Integral, 1)
-
     def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
         if self.n_classes == 1:
             self.solver_ = "exact"
             return self._label(Feasible.none(len(X)), np.ones(len(X)), Problem(None, -1.0), random)
         if len(X) <= max(self.exact_limit, 2):
             return self._exact(X, links, random)
-        n_landmarks = self.n_landmarks
-        while True:
+
+        def attempt(n_landmarks: int) -> tuple[tuple[Graph, Problem, Feasible], float]:
             graph = LandmarkGraph.of(X, n_landmarks, random)
             problem = self._problem(graph, links)
             found = self._solve(graph, problem, random)
-            residual = sampled_residual(X, graph.degrees, problem, found, random)
-            if residual <= _LARGEST_RESIDUAL:
-                break
-            if n_landmarks >= _MOST_LANDMARKS:
-                if len(X) <= 4 * self.exact_limit:
-                    return self._exact(X, links, random)
-                warnings.warn(
-                    f"{n_landmarks} landmarks leave a residual of {residual:.2g}, and {len(X)} points are too many for "
-                    "the exact solution: raise exact_limit if there is memory for 24 n^2 bytes",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-                break
-            n_landmarks = min(2 * n_landmarks, _MOST_LANDMARKS)
+            return (graph, problem, found), sampled_residual(X, graph.degrees, problem, found, random)
+
+        (graph, problem, found), residual, n_landmarks = kernels.enough_landmarks(
+            attempt, self.n_landmarks, _MOST_LANDMARKS
+        )
+        if residual > kernels.LARGEST_ERROR:
+            if len(X) <= 4 * self.exact_limit:
+                return self._exact(X, links, random)
+            warnings.warn(
+                f"{n_landmarks} landmarks leave a residual of {residual:.2g}, and {len(X)} points are too many for "
+                "the exact solution: raise exact_limit if there is memory for 24 n^2 bytes",
+                ConvergenceWarning,
+                stacklevel=3,  # the line that calls fit
+            )
         self.solver_ = "landmarks"
         return self._label(found._replace(residual=residual), graph.degrees, problem, random)
 
     def _exact(self, X: Floats, links: Links, random: RandomState) -> Ints:
-        graph = SimilarityGraph(rbf_similarity(X, diagonal=0.0))
+        graph = SimilarityGraph(kernels.rbf_similarity(X, diagonal=0.0))
         problem = self._problem(graph, links)
         self.solver_ = "exact"
         return self._label(self._solve(graph, problem, random), graph.degrees, problem, random)
 
-    def _problem(self, graph: "Graph", links: Links) -> "Problem":
+    def _problem(self, graph: Graph, links: Links) -> Problem:
         if not links.n_must + links.n_cannot:
             return Problem(None, -1.0)
         Q = normalise(links_matrix(links, len(graph.degrees)), graph.degrees)
         return Problem(Q, choose_threshold(Q, graph.degrees, self.n_classes, self.beta))
 
-    def _solve(self, graph: "Graph", problem: "Problem", random: RandomState) -> "Feasible":
+    def _solve(self, graph: Graph, problem: Problem, random: RandomState) -> Feasible:
         found = feasible_vectors(graph, problem, self.n_classes - 1, random)
         if not len(found.costs):
-            raise ValueError(f"no vector meets the links as far as beta={self.beta!r} asks: choose a smaller beta")
+            raise ValueError(
+                f"no vector agrees with the links as well as beta={self.beta!r} requires: choose a smaller beta"
+            )
         return found
 
-    def _label(self, found: "Feasible", degrees: Floats, problem: "Problem", random: RandomState) -> Ints:
+    def _label(self, found: Feasible, degrees: Floats, problem: Problem, random: RandomState) -> Ints:
         volume = degrees.sum()
         self.vectors_ = found.vectors * np.sqrt(volume)
         self.eigenvalues_ = found.eigenvalues

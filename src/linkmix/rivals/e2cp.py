@@ -1,7 +1,7 @@
-"""E2CP: links spread over a graph of neighbours change its weights, then spectral clustering."""
+"""E2CP: links are propagated over a neighbour graph and change its weights; then spectral clustering."""
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,57 +12,57 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.basics.checks import check_choice, check_number
 from linkmix.links import Links
-from linkmix.rivals.base import Rival
+from linkmix.rivals.base import Constraints, Rival, at_least, links_matrix
 
 NEIGHBOURS = {"dense": 10, "sparse": 5}
 SMALLEST_WEIGHT = 1e-10
-"""Smallest weight of an edge, so that a point far from all others is still tied to its neighbours."""
+"""Lower bound of an edge's weight: a point far from all others stays connected to its neighbours."""
 ACCURACY = 1e-13
-"""Of the propagation."""
+"""Relative accuracy of the propagation."""
 BLOCK = 32
 EDGES = 65536
 LARGEST_EXACT = 1000
-"""Number of points up to which all eigenvectors are found at once; Lanczos is faster beyond."""
+"""Number of points up to which a dense eigensolver is used; above it Lanczos is faster."""
 
 
 class E2CP(Rival):
     """Exhaustive and efficient constraint propagation, then spectral clustering.
 
-    Each link is a signed weight between two points, a must-link 1 and a cannot-link -1, times its confidence. Spread
-    over a graph of nearest neighbours, first along the one point and then along the other, they become a weight F_ij
-    for every pair. A positive F pulls the similarity W_ij of the pair towards 1, a negative one towards 0. The leading
-    eigenvectors of the normalised similarities, rows scaled to length one, are clustered by k-means. Links are hints:
-    they may be broken. Distances decide who is a neighbour, so bring the columns to a common scale first.
+    Each link is a signed weight between two points: 1 for a must-link and -1 for a cannot-link, times its confidence.
+    These weights are propagated over a graph of nearest neighbours, first along one end of the link and then along the
+    other, which gives a weight F_ij for every pair. A positive F pulls the similarity W_ij of the pair towards 1, a
+    negative one towards 0. The rows of the leading eigenvectors of the normalised similarities, scaled to unit length,
+    are clustered by k-means. Links are soft: they may be broken. Neighbours depend on distances, so standardise the
+    columns first.
 
     Parameters
     ----------
     n_classes : int, default=2
         Number of classes.
     graph : {"dense", "sparse"}, default="dense"
-        "dense" changes the similarity of all pairs, as published: about six matrices of n x n numbers, 5 GB at 10,000
-        points, and time of order n^2 times the number of linked points, which is n^3 where most points are linked.
-        "sparse" changes the edges of the graph alone, and must-links are edges of weight 1 in it: memory in proportion
-        to n.
+        "dense" changes the similarity of all pairs, as published. It needs about six n x n matrices, 5 GB at 10,000
+        points, and O(n^2) time per linked point, which is O(n^3) if most points are linked. "sparse" changes only the
+        edges of the graph, to which must-links are added as edges of weight 1; it needs memory in proportion to n.
     n_neighbors : int, optional
-        Number of neighbours of each point in the graph; 10 for "dense" and 5 for "sparse" if not given.
+        Number of neighbours of each point in the graph; by default 10 for "dense" and 5 for "sparse".
     alpha : float, default=0.8
-        How far links spread, from 0 to below 1.
+        How far links are propagated, in [0, 1).
     rescale : bool, default=True
-        Divide F by its largest absolute value. As printed (False) F stays small, of order (1 - alpha)^2 at the links
-        themselves, so that they hardly change a dense graph; in a sparse one it makes little difference.
+        Whether to divide F by its largest absolute value. Without it, as published, F is only of order (1 - alpha)^2
+        at the links themselves, so that links hardly change a dense graph; with a sparse graph it matters little.
     random_state : int, RandomState or None, default=None
-        Source of randomness: k-means, and the first vector of Lanczos.
+        Source of randomness for k-means and the starting vector of Lanczos.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Class of each point.
     affinity_matrix_ : ndarray or sparse array of shape (n_samples, n_samples)
-        Similarities after the links.
+        Similarities, adjusted by the links.
 
     References
     ----------
@@ -79,6 +79,13 @@ class E2CP(Rival):
     """
 
     uses_confidence: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[Constraints] = {
+        **Rival._parameter_constraints,
+        "graph": [StrOptions({*NEIGHBOURS})],
+        "n_neighbors": [at_least(1), None],
+        "alpha": [Interval(Real, 0, 1, closed="left")],
+        "rescale": ["boolean"],
+    }
 
     labels_: Ints
 
@@ -99,25 +106,13 @@ class E2CP(Rival):
         self.rescale = rescale
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        check_choice("graph", self.graph, NEIGHBOURS)
-        if self.n_neighbors is not None:
-            check_number("n_neighbors", self.n_neighbors, Integral, 1)
-        check_number("alpha", self.alpha, Real, 0)
-        if not isinstance(self.rescale, bool | np.bool_):
-            raise ValueError(f"rescale={self.rescale!r} is neither True nor False: choose one of them")
-        if self.alpha >= 1:
-            raise ValueError(
-                f"alpha={self.alpha!r} is not below 1: links would spread for ever, choose 0.8 for example"
-            )
-
     def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
         if len(X) == 1:
             self.affinity_matrix_: Any = np.zeros((1, 1))
             return np.zeros(1, dtype=np.int64)
         neighbours = NEIGHBOURS[self.graph] if self.n_neighbors is None else self.n_neighbors
         weights = neighbour_graph(X, min(neighbours, len(X) - 1))
-        signs = link_matrix(links, len(X))
+        signs = links_matrix(links, len(X))
         if self.graph == "dense":
             spread = propagated(normalised(weights), signs, self.alpha)
             before: Floats = weights.toarray()
@@ -132,9 +127,9 @@ class E2CP(Rival):
 
 
 def neighbour_graph(X: Floats, n_neighbors: int) -> Any:
-    """Similarities of neighbours, each point with its own scale: exp(-d_ij^2 / (s_i s_j)), s to the last neighbour."""
+    """Similarities exp(-d_ij^2 / (s_i s_j)) of neighbours, where s is a point's distance to its last neighbour."""
     distances, others = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()  # (n, n_neighbors)
-    # Copies of a point have no scale of their own; among themselves they are as similar as can be.
+    # Copies of a point would have scale zero; the bound makes the similarity between copies one.
     scale = np.maximum(distances[:, -1], np.finfo(np.float64).tiny ** 0.25)
     weights = np.exp(-((distances / scale[:, None]) * (distances / scale[others])))
     rows = np.repeat(np.arange(len(X)), n_neighbors)
@@ -143,29 +138,15 @@ def neighbour_graph(X: Floats, n_neighbors: int) -> Any:
     return (graph + graph.T) / 2
 
 
-def link_matrix(links: Links, n_rows: int) -> Any:
-    """Must-links as 1 and cannot-links as -1, times their confidence; statements about one pair add up."""
-    pairs = np.concatenate([links.must, links.cannot])
-    sure = [
-        np.ones(n) if confidence is None else confidence
-        for n, confidence in ((links.n_must, links.must_confidence), (links.n_cannot, links.cannot_confidence))
-    ]
-    values = np.concatenate([sure[0], -sure[1]])
-    one_way = coo_array((values, (pairs[:, 0], pairs[:, 1])), shape=(n_rows, n_rows)).tocsr()
-    both = one_way + one_way.T
-    both.data = np.clip(both.data, -1.0, 1.0)
-    return both
-
-
 def with_edges(weights: Any, signs: Any) -> Any:
-    """The graph with an edge for each must-link, as heavy as the link is sure."""
+    """Add an edge for each must-link, weighted by its confidence."""
     together = signs.copy()
     together.data = np.maximum(together.data, 0.0)
     return weights.maximum(together).tocsr()
 
 
 def normalised(weights: Any) -> Any:
-    """D^-1/2 W D^-1/2, dense or sparse as W."""
+    """D^-1/2 W D^-1/2, dense or sparse like W."""
     degree = np.asarray(weights.sum(axis=1)).ravel()
     root = 1 / np.sqrt(np.maximum(degree, SMALLEST_WEIGHT))
     if isinstance(weights, np.ndarray):
@@ -178,18 +159,18 @@ def normalised(weights: Any) -> Any:
 def propagated(similarity: Any, signs: Any, alpha: float) -> Floats:
     """F = (1 - a)^2 (I - a L)^-1 Z (I - a L)^-1, for all pairs.
 
-    It is where F' = a L F' + (1 - a) Z and then F = a F L + (1 - a) F' come to rest.
+    It is the fixed point of F' = a L F' + (1 - a) Z, followed by F = a F L + (1 - a) F'.
     """
     blocks = list(_factors(similarity, signs, alpha))
     if not blocks:
         return np.zeros(similarity.shape)
     values = np.concatenate([block[0] for block in blocks])
-    columns = np.concatenate([block[1] for block in blocks], axis=1)  # (n, n_linked), no more than F itself
+    columns = np.concatenate([block[1] for block in blocks], axis=1)  # (n, n_linked), no larger than F itself
     return np.asarray((columns * values) @ columns.T)
 
 
 def propagated_on_edges(similarity: Any, signs: Any, alpha: float, a: Ints, b: Ints) -> Floats:
-    """The same F for the pairs (a_i, b_i) alone, in memory of order n."""
+    """The same F for the pairs (a_i, b_i) only, in O(n) memory."""
     total = np.zeros(len(a))
     for values, columns in _factors(similarity, signs, alpha):
         for begin in range(0, len(a), EDGES):
@@ -199,10 +180,10 @@ def propagated_on_edges(similarity: Any, signs: Any, alpha: float, a: Ints, b: I
 
 
 def _factors(similarity: Any, signs: Any, alpha: float) -> Iterator[tuple[Floats, Floats]]:
-    """Blocks of v (k,) and G (n, k) with F = sum of G diag(v) G'.
+    """Yield blocks of v (k,) and G (n, k) with F = sum of G diag(v) G'.
 
-    The eigenvectors of Z, which is small without the rows of points that have no link, take one solution per linked
-    point; the inverse would take n, and Z itself two.
+    With the eigenvectors of Z, restricted to the linked points, one linear system per linked point is solved. The
+    inverse would take n of them, and Z itself two per linked point.
     """
     linked = np.flatnonzero(np.diff(signs.indptr))
     values, vectors = np.linalg.eigh(signs[linked][:, linked].toarray())
@@ -214,11 +195,11 @@ def _factors(similarity: Any, signs: Any, alpha: float) -> Iterator[tuple[Floats
 
 
 def _solve(similarity: Any, right: Floats, alpha: float) -> Floats:
-    """(I - a L)^-1 times the columns, by Chebyshev's iteration: the eigenvalues lie between 1 - a and 1 + a.
+    """(I - a L)^-1 times the columns, by Chebyshev iteration: the eigenvalues lie between 1 - a and 1 + a.
 
-    No factorisation, which would fill in, and a number of steps that depends on alpha alone.
+    There is no factorisation and hence no fill-in, and the number of steps depends on alpha only.
     """
-    # The error falls by this factor in each step; alpha = 0 needs none, and has no logarithm.
+    # The error shrinks by this factor in each step. The bound avoids the logarithm of zero if alpha = 0.
     rate = max(alpha / (1 + np.sqrt(1 - alpha**2)), ACCURACY)
     n_steps = int(np.ceil(np.log(ACCURACY * (1 - alpha)) / np.log(rate)))
     before: Floats = right
@@ -227,7 +208,7 @@ def _solve(similarity: Any, right: Floats, alpha: float) -> Floats:
     for _ in range(n_steps):
         relaxation = 1 / (1 - alpha**2 * relaxation / 4)
         following = similarity @ solution
-        following *= alpha  # in place: these passes over memory take as long as the product
+        following *= alpha  # in place: these passes over memory take about as long as the product
         following += right
         following -= before
         following *= relaxation
@@ -237,31 +218,31 @@ def _solve(similarity: Any, right: Floats, alpha: float) -> Floats:
 
 
 def rescaled(spread: Floats, surest: float) -> Floats:
-    """F scaled so that its largest absolute value is the confidence of the surest link."""
+    """Scale F so that its largest absolute value is the largest confidence of a link."""
     largest = np.abs(spread).max(initial=0.0)
     return np.asarray(spread * (surest / largest)) if largest > 0 else spread
 
 
 def adjusted(weights: Floats, spread: Floats) -> Floats:
-    """Similarities after the links: towards 1 where F is positive, towards 0 where it is negative."""
-    # The published bound |F| <= 1 holds for a few links; many at one point can add up to more.
+    """Similarities adjusted by the links: towards 1 where F is positive, towards 0 where it is negative."""
+    # The published bound |F| <= 1 holds for few links; many links at one point can add up to more.
     bounded = np.clip(spread, -1.0, 1.0)
-    # Published as 1 - (1 - F)(1 - W) and (1 + F) W; written so that F = 0 leaves W as it is, to the last digit.
+    # Published as 1 - (1 - F)(1 - W) and (1 + F) W; in this form F = 0 leaves W unchanged to the last digit.
     return np.asarray(weights + bounded * np.where(bounded >= 0, 1 - weights, weights))
 
 
 def _sparse_vectors(weights: Any, similarity: Any, n_vectors: int, random: RandomState) -> Floats:
     """Leading eigenvectors of a sparse graph.
 
-    Each connected part has an eigenvector of value 1 that is known beforehand. Lanczos finds one of several equal
-    values only, so the known ones are taken out before it starts.
+    Each connected component has a known eigenvector with eigenvalue 1. Lanczos finds only one vector of a repeated
+    eigenvalue, so the known ones are deflated first.
     """
     joined = weights.copy()
     joined.eliminate_zeros()
     n_parts, part = connected_components(joined, directed=False)
     root = np.sqrt(np.asarray(weights.sum(axis=1)).ravel())
     sizes = np.bincount(part, weights=root**2)
-    parts = np.argsort(-sizes, kind="stable")[:n_vectors]  # the weightiest, if there are more than are wanted
+    parts = np.argsort(-sizes, kind="stable")[:n_vectors]  # the heaviest, if there are more than wanted
     known = np.zeros((len(root), len(parts)))
     for column, number in enumerate(parts):
         known[part == number, column] = root[part == number] / np.sqrt(sizes[number])
@@ -278,7 +259,7 @@ def _sparse_vectors(weights: Any, similarity: Any, n_vectors: int, random: Rando
 
 
 def spectral_labels(weights: Any, n_classes: int, random: RandomState) -> Ints:
-    """k-means in the rows of the leading eigenvectors, scaled to length one."""
+    """k-means on the rows of the leading eigenvectors, scaled to unit length."""
     n = weights.shape[0]
     if n_classes == 1:
         return np.zeros(n, dtype=np.int64)

@@ -1,6 +1,7 @@
-"""The similarity of the kernel methods, exp(-d^2 / (2 sigma^2)): built once, in blocks, or by landmarks."""
+"""The similarity of the kernel methods, exp(-d^2 / (2 sigma^2)): exact, computed in blocks, or from landmarks."""
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.random import RandomState
@@ -12,14 +13,24 @@ Precision = Literal["float64", "float32"]
 
 BLOCK_ENTRIES = 1 << 20  # entries of one block of similarities: 8 MB, so that exp works in the cache
 
-# No similarity is smaller, so that an outlier whose similarities underflow still has a degree to divide by.
+# Lower bound of every similarity: an outlier whose similarities underflow still has a degree to divide by.
 SMALLEST = 1e-30
+
+FIRST_LANDMARKS, MOST_LANDMARKS = 300, 2400
+LARGEST_ERROR = 0.02
+"""Largest relative error that landmarks may leave."""
+POINTS_CHECKED = 500
+"""Number of points at which the error is measured against the exact similarity."""
+LARGEST_EXACT = 20_000
+"""Number of points up to which the exact similarity (3.2 GB) replaces landmarks that are not accurate enough."""
+
+T = TypeVar("T")
 
 
 def mean_squared_distance(X: Floats) -> float:
-    """Mean of the squared distances of two different points, in O(n d) time.
+    """Mean squared distance between two different points, in O(n d) time.
 
-    The sum over all pairs of |x_i - x_j|^2 is 2 n times the sum of |x_i - mean|^2, so no pair is looked at.
+    The sum of |x_i - x_j|^2 over all pairs is 2 n times the sum of |x_i - mean|^2, so pairs need not be visited.
 
     Examples
     --------
@@ -34,9 +45,9 @@ def mean_squared_distance(X: Floats) -> float:
 
 
 def scale_points(X: Floats, precision: Precision = "float64") -> Array:
-    """Points such that the similarity is exp(-d^2), centred so that rounding is that of the spread.
+    """Scale points such that the similarity is exp(-d^2), and centre them to avoid cancellation far from the origin.
 
-    Points that are all equal are left where they are, so that their similarities are one.
+    If all points are equal they are only centred, so their similarities are one.
     """
     variance = mean_squared_distance(X)
     scaled = (X - X.mean(axis=0)) / (np.sqrt(2.0 * variance) if variance > 0 else 1.0)
@@ -44,31 +55,31 @@ def scale_points(X: Floats, precision: Precision = "float64") -> Array:
 
 
 def similarities(left: Array, right: Array, out: Array | None = None) -> Array:
-    """exp(-d^2) between two sets of scaled points, in place of `out` if it is given."""
+    """exp(-d^2) between two sets of scaled points, written into `out` if it is given."""
     if out is None:
         out = np.empty((len(left), len(right)), dtype=left.dtype)
     np.matmul(left, right.T, out=out)
     out *= 2.0
     out -= np.einsum("nd,nd->n", left, left)[:, None]
     out -= np.einsum("nd,nd->n", right, right)
-    np.minimum(out, 0.0, out=out)  # rounding must not make a point more similar than to itself
+    np.minimum(out, 0.0, out=out)  # rounding must not raise a similarity above one
     np.exp(out, out=out)
     return np.maximum(out, SMALLEST, out=out)
 
 
 def rbf_similarity(X: Floats, *, diagonal: float = 1.0, precision: Precision = "float64") -> Array:
-    """Similarity exp(-d^2 / (2 sigma^2)) of all pairs, sigma^2 the mean squared distance of two different points.
+    """Similarity exp(-d^2 / (2 sigma^2)) of all pairs, with sigma^2 the mean squared distance of two different points.
 
-    Memory: the matrix itself, 8 n^2 bytes (200 MB at n = 5000) or 4 n^2 in single precision, and blocks of 8 MB.
+    Memory: the matrix itself, 8 n^2 bytes (200 MB at n = 5000) or 4 n^2 in single precision, plus blocks of 8 MB.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The points.
     diagonal : float, default=1.0
-        What stands on the diagonal: one for SSKK, zero for spectral clustering.
+        Value on the diagonal: one for SSKK, zero for spectral clustering.
     precision : {"float64", "float32"}, default="float64"
-        Of the result. Single precision is off by about 1e-6.
+        Precision of the result. Single precision has an error of about 1e-6.
 
     Returns
     -------
@@ -86,7 +97,7 @@ def rbf_similarity(X: Floats, *, diagonal: float = 1.0, precision: Precision = "
     n = len(points)
     result = np.empty((n, n), dtype=points.dtype)
     for rows in row_blocks(n, n):
-        # Below the diagonal only; the other half is copied, which is cheaper than exp.
+        # Compute the lower triangle only and copy it to the upper one, which is cheaper than exp.
         block = np.empty((rows.stop - rows.start, rows.stop), dtype=points.dtype)
         similarities(points[rows], points[: rows.stop], out=block)
         result[rows, : rows.stop] = block
@@ -96,32 +107,32 @@ def rbf_similarity(X: Floats, *, diagonal: float = 1.0, precision: Precision = "
 
 
 class LandmarkMap(NamedTuple):
-    """Nystrom features: the similarity is close to ``features @ features.T``."""
+    """Nystrom features: the similarity is approximately ``features @ features.T``."""
 
     features: Array  # (n, rank)
     landmarks: Ints  # rows of X, (n_landmarks,)
 
 
 def landmark_map(X: Floats, n_landmarks: int, random: RandomState, *, precision: Precision = "float64") -> LandmarkMap:
-    """Nystrom approximation of the similarity from its columns at points drawn at random.
+    """Nystrom approximation of the similarity from its columns at randomly drawn points.
 
-    Memory: 8 n m bytes for m landmarks, twice that for a moment (100 MB at n = 20000 and m = 300); never n x n.
+    Memory: 8 n m bytes for m landmarks, briefly twice that (100 MB at n = 20000 and m = 300); never n x n.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The points.
     n_landmarks : int
-        Number of landmarks; at most n_samples are used.
+        Number of landmarks, capped at n_samples.
     random : RandomState
         Draws the landmarks, without replacement.
     precision : {"float64", "float32"}, default="float64"
-        Of the features.
+        Precision of the features.
 
     Returns
     -------
     LandmarkMap
-        Directions of the landmarks' own similarity below 1e-10 of the largest are left out (1e-5 in single precision).
+        Eigenvalues of the landmarks' similarity below 1e-10 of the largest (1e-5 in single precision) are dropped.
 
     Examples
     --------
@@ -140,13 +151,35 @@ def landmark_map(X: Floats, n_landmarks: int, random: RandomState, *, precision:
     return LandmarkMap(columns @ to_features.astype(points.dtype), landmarks)
 
 
+def enough_landmarks(attempt: Callable[[int], tuple[T, float]], first: int, most: int) -> tuple[T, float, int]:
+    """Double the number of landmarks until the error is at most LARGEST_ERROR, or there are as many as allowed.
+
+    Parameters
+    ----------
+    attempt : callable
+        From a number of landmarks to a result and its error.
+    first, most : int
+        Number of landmarks to begin with, and the largest one.
+
+    Returns
+    -------
+    result, error, n_landmarks
+        The last attempt.
+
+    Examples
+    --------
+    >>> enough_landmarks(lambda n: (f"with {n}", 5 / n), 30, 1000)
+    ('with 480', 0.0104, 480)
+    """
+    n_landmarks = first
+    while True:
+        result, error = attempt(n_landmarks)
+        if error <= LARGEST_ERROR or n_landmarks >= most:
+            return result, error, n_landmarks
+        n_landmarks = min(2 * n_landmarks, most)
+
+
 def row_blocks(n_rows: int, n_columns: int) -> list[slice]:
     """Slices of rows with about BLOCK_ENTRIES entries each."""
     step = max(1, BLOCK_ENTRIES // max(1, n_columns))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-
-
-def check_precision(value: Any) -> None:
-    """Refuse what is neither double nor single precision."""
-    if value not in ("float64", "float32"):
-        raise ValueError(f"precision={value!r} is not known: choose 'float64' or 'float32'")

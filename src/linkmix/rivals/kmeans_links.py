@@ -1,8 +1,8 @@
-"""What the k-means methods with links share: seeds, weighted links, centres, and the choice of classes."""
+"""What the k-means methods with links share: seeds, weighted links, centres, and the assignment of classes."""
 
 import warnings
 from abc import abstractmethod
-from numbers import Integral, Real
+from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -13,28 +13,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from linkmix.basics.arrays import Floats, Ints
-from linkmix.basics.checks import check_number
 from linkmix.links import Links
-from linkmix.rivals.base import Rival
+from linkmix.rivals.base import Constraints, Rival, at_least
 
 SMALLEST_GAIN = 1e-10
-"""A fall of the objective by a smaller share of itself is none."""
+"""A smaller relative decrease of the objective counts as none."""
 
 
 class CentreRival(Rival):
-    """A clusterer with one centre per class, that puts new points into the class of the nearest one."""
+    """A clusterer with one centre per class, which assigns new points to the nearest centre."""
 
     init: ArrayLike | None
     max_iter: int
     cluster_centers_: Floats
 
     def predict(self, X: ArrayLike) -> Ints:
-        """Class of the nearest centre, from the point alone.
+        """Class of the nearest centre; links are not used.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points, also ones that the fit has not seen.
+            Points, which need not be those of the fit.
 
         Returns
         -------
@@ -46,17 +45,17 @@ class CentreRival(Rival):
         return np.asarray(squared_distances(points, self.cluster_centers_, self._feature_weights()).argmin(axis=1))
 
     def _feature_weights(self) -> Floats | None:
-        """Weight of each column in squared distances; None for ones."""
+        """Weight of each column in squared distances; None if all are one."""
         return None
 
     def _given_centres(self, n_features: int) -> Floats | None:
-        """The centres of the user, checked; None if there are none."""
+        """Return `init`, validated; None if it is not given."""
         if self.init is None:
             return None
         try:
             centres: Floats = check_array(self.init, dtype=np.float64, copy=True, input_name="init")
         except (TypeError, ValueError) as error:
-            raise ValueError(f"init is no table of centres, one row per class: {error}") from None
+            raise ValueError(f"init must be a table of centres with one row per class: {error}") from None
         if centres.shape != (self.n_classes, n_features):
             raise ValueError(
                 f"init has shape {centres.shape}: give one centre per class, shape {(self.n_classes, n_features)}"
@@ -73,14 +72,14 @@ class CentreRival(Rival):
 
 
 class WeightedLinks(NamedTuple):
-    """Links as a graph with one edge per pair; the edges of row i are ``begin[i]`` to ``begin[i + 1]``, both ways."""
+    """Links as adjacency lists: the edges of row i are ``begin[i]`` to ``begin[i + 1]``; each link is in two lists."""
 
     begin: Ints  # (n + 1,)
     other: Ints  # (2 n_links,): the row at the other end
-    link: Ints  # (2 n_links,): number of the link, to look up what it costs
+    link: Ints  # (2 n_links,): number of the link, to look up its penalty
     pairs: Ints  # (n_links, 2)
     is_must: np.typing.NDArray[np.bool_]  # (n_links,)
-    weights: Floats  # (n_links,): what breaking the link costs, apart from distances
+    weights: Floats  # (n_links,): penalty for breaking the link, apart from distances
 
     @property
     def linked(self) -> Ints:
@@ -88,19 +87,20 @@ class WeightedLinks(NamedTuple):
         return np.flatnonzero(np.diff(self.begin))
 
     def broken(self, labels: Ints) -> np.typing.NDArray[np.bool_]:
-        """Tell which links the labels break."""
+        """Return a mask of the links that the labels break."""
         same = labels[self.pairs[:, 0]] == labels[self.pairs[:, 1]]
         return np.asarray(same != self.is_must)
 
 
 class PenaltyRival(CentreRival):
-    """k-means in which breaking a link costs something: what PCKMeans and MPCKMeans share.
+    """k-means with a penalty for broken links: what PCKMeans and MPCKMeans share.
 
-    The sum of costs never rises: each row moves only to where it costs less, given the others, and then the centres,
-    and the metric where there is one, move only to where the sum is lower.
+    The objective never increases: each row moves only if that lowers its cost given the others, and the centres, and
+    the metric if there is one, change only if that lowers the objective.
     """
 
     uses_confidence: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[Constraints] = {**Rival._parameter_constraints, "weight": [at_least(0, Real)]}
 
     labels_: Ints
 
@@ -118,10 +118,6 @@ class PenaltyRival(CentreRival):
         self.max_iter = max_iter
         self.init = init
         self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        check_number("weight", self.weight, Real, 0)
-        check_number("max_iter", self.max_iter, Integral, 1)
 
     def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
         graph = weighted_links(links, len(X), self.weight)
@@ -161,9 +157,9 @@ class PenaltyRival(CentreRival):
         metric: Floats,
         random: RandomState,
     ) -> Ints:
-        """Classes after a sweep from where the rows are, or from nowhere if that comes out cheaper.
+        """Classes after a sweep from the current labels, or from scratch if that is cheaper.
 
-        Single rows that are held by their links can not leave a class one by one; all placed anew they may.
+        Rows that their links hold together cannot leave a class one by one, but may do so when all are placed anew.
         """
         costs, penalties = self._costs(X, centres, metric), self._penalties(X, links, metric)
         order = random.permutation(links.linked)
@@ -175,37 +171,37 @@ class PenaltyRival(CentreRival):
 
     @abstractmethod
     def _seeds(self, X: Floats, links: Links, random: RandomState) -> Floats:
-        """Centres to start from."""
+        """Initial centres."""
 
     @abstractmethod
     def _costs(self, X: Floats, centres: Floats, metric: Floats) -> Floats:
-        """What each class costs each row, without links: shape (n, M)."""
+        """Cost of each class for each row, without links: shape (n, M)."""
 
     @abstractmethod
     def _penalties(self, X: Floats, links: WeightedLinks, metric: Floats) -> Floats:
-        """What it costs to break each link: shape (n_links,)."""
+        """Penalty for breaking each link: shape (n_links,)."""
 
     def _learned(self, X: Floats, labels: Ints, centres: Floats, links: WeightedLinks, metric: Floats) -> Floats:
-        """Metric after a step of learning."""
+        """Metric after one learning step."""
         return metric
 
     def _keep(self, metric: Floats) -> None:
-        """Set what the method learned beside the centres."""
+        """Set the fitted attributes that depend on the metric."""
 
     def _objective(self, X: Floats, labels: Ints, centres: Floats, links: WeightedLinks, metric: Floats) -> float:
-        """What the labels cost."""
+        """Objective of the labels."""
         return _total(self._costs(X, centres, metric), links, self._penalties(X, links, metric), labels)
 
 
 def _total(costs: Floats, links: WeightedLinks, penalties: Floats, labels: Ints) -> float:
-    """Costs of the rows in their classes and of the links that they break."""
+    """Cost of the rows in their classes plus the penalties of the links that they break."""
     return float(costs[np.arange(len(labels)), labels].sum() + penalties[links.broken(labels)].sum())
 
 
 def weighted_links(links: Links, n_rows: int, weight: float) -> WeightedLinks:
-    """Certain links with all that follow from them, uncertain ones as they are, their weight in proportion.
+    """The closure of the certain links, and the uncertain links as given, weighted by their confidence.
 
-    The published methods add what follows from the links to the links. From uncertain ones nothing follows for sure.
+    The published methods use the closure of the links. Nothing certain follows from uncertain links.
     """
     pairs, is_must, weights = [], [], []
     certain: dict[str, Ints] = {}
@@ -233,7 +229,7 @@ def weighted_links(links: Links, n_rows: int, weight: float) -> WeightedLinks:
 
 
 def squared_distances(X: Floats, centres: Floats, feature_weights: Floats | None = None) -> Floats:
-    """Squared distances of points to centres, shape (n, M); by differences, which do not cancel far from the origin."""
+    """Squared distances of points to centres, shape (n, M), from differences to avoid cancellation."""
     weights = np.ones(X.shape[1]) if feature_weights is None else feature_weights
     distances = np.empty((len(X), len(centres)))
     for m, centre in enumerate(centres):
@@ -245,27 +241,27 @@ def class_means(X: Floats, labels: Ints, centres: Floats) -> Floats:
     """Mean of the points of each class; an empty class keeps its centre."""
     sizes = np.bincount(labels, minlength=len(centres))
     members = coo_array((np.ones(len(X)), (labels, np.arange(len(X)))), shape=(len(centres), len(X))).tocsr()
-    # Around their common centre, so that the sums do not lose digits far from the origin.
+    # Centre the points first: sums far from the origin lose digits.
     middle = X.mean(axis=0)
     means = middle + (members @ (X - middle)) / np.maximum(sizes, 1)[:, None]
     return np.asarray(np.where(sizes[:, None] > 0, means, centres))
 
 
 def choose_classes(costs: Floats, links: WeightedLinks, penalties: Floats, labels: Ints | None, order: Ints) -> Ints:
-    """One sweep of iterated conditional modes: each row to the class that is cheapest, given the classes of the others.
+    """One sweep of iterated conditional modes: each row takes the cheapest class given the classes of the others.
 
     Parameters
     ----------
     costs : array of shape (n, M)
-        What each class costs a row without links.
+        Cost of each class for each row, without links.
     links : WeightedLinks
         The links.
     penalties : array of shape (n_links,)
-        What breaking each link costs.
+        Penalty for breaking each link.
     labels : array of shape (n,), or None
-        Where the rows are. Without it the rows are placed one after the other, and a link counts from its second row.
+        Current classes. If None, rows are placed one after the other, and a link counts once its first row is placed.
     order : array of int
-        The linked rows in the order of the sweep; the others choose alone, so their order does not matter.
+        The linked rows in the order of the sweep. The order of the other rows does not matter.
     """
     n, n_classes = costs.shape
     cheapest: Ints = costs.argmin(axis=1)
@@ -275,10 +271,10 @@ def choose_classes(costs: Floats, links: WeightedLinks, penalties: Floats, label
         found[links.linked] = nowhere
     else:
         rows = np.arange(n)
-        # Equal costs are no reason to move: without this, ties could go round for ever.
+        # Move only if the cost falls: otherwise ties could cycle forever.
         found = np.where(costs[rows, cheapest] < costs[rows, labels], cheapest, labels)
         found[links.linked] = labels[links.linked]
-    # Breaking a must-link costs in all classes but one: the same as a reward in that one.
+    # A broken must-link costs the same in all classes but one, which is equivalent to a reward in that one.
     rewards = np.where(links.is_must, penalties, -penalties)[links.link]  # (2 n_links,)
     for i in order.tolist():
         edges = slice(links.begin[i], links.begin[i + 1])
@@ -291,7 +287,7 @@ def choose_classes(costs: Floats, links: WeightedLinks, penalties: Floats, label
 
 
 def linked_seeds(X: Floats, links: Links, n_classes: int, random: RandomState, *, farthest: bool) -> Floats:
-    """Centres to start from: of must-link components, then of points cannot-linked to all of these, then k-means++.
+    """Initial centres: means of chunklets, then a point cannot-linked to all of these, then k-means++ draws.
 
     Parameters
     ----------
@@ -302,10 +298,10 @@ def linked_seeds(X: Floats, links: Links, n_classes: int, random: RandomState, *
     n_classes : int
         Number of centres.
     random : RandomState
-        Draws among equals, and k-means++.
+        Breaks ties, and draws for k-means++.
     farthest : bool
-        True: the next component is the one with the largest size times distance from those before. False: the largest,
-        and of equally large ones the farthest.
+        If True, the next chunklet maximises its size times its distance from those before. If False, it is the largest
+        one, and the farthest among equally large ones.
     """
     chunklet = links.chunklets(len(X))
     sizes = np.bincount(chunklet)
@@ -336,7 +332,7 @@ def linked_seeds(X: Floats, links: Links, n_classes: int, random: RandomState, *
 
 
 def plusplus_seeds(X: Floats, n_seeds: int, random: RandomState, seeds: Floats | None = None) -> Floats:
-    """Add k-means++ seeds to the ones there are, until there are ``n_seeds``."""
+    """Add k-means++ seeds to `seeds` until there are ``n_seeds``."""
     found = [] if seeds is None else list(seeds)
     distance = np.full(len(X), np.inf)
     for seed in found:

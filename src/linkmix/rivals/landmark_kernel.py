@@ -1,4 +1,4 @@
-"""A kernel matrix that is never made: landmarks for the similarity, sparse links, and a diagonal."""
+"""A kernel matrix that is never formed: landmarks for the similarity, sparse links, and a diagonal."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -9,23 +9,18 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from linkmix.basics.arrays import Array, Floats
+from linkmix.rivals import kernels
 from linkmix.rivals.kernels import Precision, landmark_map, rbf_similarity, scale_points, similarities
-
-FIRST_LANDMARKS, MOST_LANDMARKS = 300, 2400
-LARGEST_ERROR = 0.02
-POINTS_CHECKED = 500
-LARGEST_EXACT = 20_000
-"""Up to so many points (3.2 GB) landmarks that do not do are given up for the exact similarity."""
 
 
 @dataclass(frozen=True)
 class LandmarkKernel:
-    """K = R (F F' + W) R + T, with R and T diagonal: what kernel k-means asks of a matrix, without the matrix.
+    """K = R (F F' + W) R + T, with R and T diagonal: the operations that kernel k-means needs, without the matrix.
 
     Attributes
     ----------
     features : array of shape (n, m)
-        F, from landmarks.
+        F, the features from landmarks.
     links : csr_array of shape (n, n)
         W, symmetric.
     root : array of shape (n,)
@@ -41,7 +36,7 @@ class LandmarkKernel:
 
     @classmethod
     def of(cls, features: Array) -> "LandmarkKernel":
-        """The similarity itself, with ones on the diagonal, as the exact one has them."""
+        """Return the similarity alone, with ones on the diagonal like the exact one."""
         n = len(features)
         missing = 1.0 - np.einsum("nm,nm->n", features, features, dtype=np.float64)
         return cls(features, csr_array((n, n)), np.ones(n), np.maximum(missing, 0.0))
@@ -51,7 +46,7 @@ class LandmarkKernel:
 
     @property
     def dtype(self) -> "np.dtype[np.float64]":
-        """Products are in double precision, whatever the features are."""
+        """Double precision: the type of all products, whatever the type of the features."""
         return np.dtype(np.float64)
 
     def __matmul__(self, other: Array) -> Floats:
@@ -65,45 +60,46 @@ class LandmarkKernel:
     def diagonal(self) -> Floats:
         """The diagonal of K."""
         own = np.einsum("nm,nm->n", self.features, self.features, dtype=np.float64)
-        return np.asarray(self.root**2 * own + self.ridge)  # no point is linked to itself
+        return np.asarray(self.root**2 * own + self.ridge)  # W has a zero diagonal
 
     def with_links(self, links: csr_array) -> "LandmarkKernel":
-        """Links added."""
+        """Return the kernel with links added."""
         return replace(self, links=self.links + links)
 
     def divided_by(self, degrees: Floats) -> "LandmarkKernel":
-        """Rows and columns divided by degrees."""
+        """Return the kernel with rows and columns divided by the degrees."""
         return replace(self, root=self.root / degrees, ridge=self.ridge / degrees**2)
 
     def less(self, diagonal: Floats) -> "LandmarkKernel":
-        """A diagonal taken away."""
+        """Return the kernel minus a diagonal."""
         return replace(self, ridge=self.ridge - diagonal)
 
 
 def landmark_similarity(X: Floats, random: RandomState, precision: Precision = "float64") -> "LandmarkKernel | Array":
     """The similarity of all points from landmarks, checked against the exact one at some points.
 
-    Landmarks are doubled until the error, relative to the size of the similarity, is small enough. Where it does not
-    become so, the exact similarity is made after all, up to 20,000 points; beyond, a warning says how large it is.
-    Memory: 16 n m bytes for m landmarks, half of that in single precision.
+    The number of landmarks is doubled until the relative error is small enough. If it never is, the exact similarity
+    is used for up to 20,000 points; with more points a warning states the error. Memory: 16 n m bytes for m landmarks,
+    half of that in single precision.
     """
-    n_landmarks = FIRST_LANDMARKS
-    while True:
+    points = scale_points(X)
+
+    def attempt(n_landmarks: int) -> tuple[Array, float]:
         features = landmark_map(X, n_landmarks, random, precision=precision).features
-        some = random.choice(len(X), min(POINTS_CHECKED, len(X)), replace=False)
-        points = scale_points(X)
+        some = random.choice(len(X), min(kernels.POINTS_CHECKED, len(X)), replace=False)
         exact = similarities(points[some], points)
-        error = float(np.linalg.norm(features[some] @ features.T - exact) / np.linalg.norm(exact))
-        if error <= LARGEST_ERROR:
-            return LandmarkKernel.of(features)
-        if n_landmarks >= min(MOST_LANDMARKS, len(X)):
-            if len(X) <= LARGEST_EXACT:
-                return rbf_similarity(X, precision=precision)
-            warnings.warn(
-                f"{n_landmarks} landmarks leave an error of {error:.2g} in the similarity, more than {LARGEST_ERROR}: "
-                f"raise exact_limit to {len(X)} if there is memory for {len(X)}^2 similarities",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-            return LandmarkKernel.of(features)
-        n_landmarks *= 2
+        return features, float(np.linalg.norm(features[some] @ features.T - exact) / np.linalg.norm(exact))
+
+    features, error, n_landmarks = kernels.enough_landmarks(
+        attempt, kernels.FIRST_LANDMARKS, min(kernels.MOST_LANDMARKS, len(X))
+    )
+    if error > kernels.LARGEST_ERROR:
+        if len(X) <= kernels.LARGEST_EXACT:
+            return rbf_similarity(X, precision=precision)
+        warnings.warn(
+            f"{n_landmarks} landmarks leave an error of {error:.2g} in the similarity, more than "
+            f"{kernels.LARGEST_ERROR}: raise exact_limit to {len(X)} if there is memory for {len(X)}^2 similarities",
+            ConvergenceWarning,
+            stacklevel=4,  # the line that calls fit
+        )
+    return LandmarkKernel.of(features)

@@ -1,4 +1,4 @@
-"""MPCKMeans: k-means that learns which columns matter while it pays for broken links."""
+"""MPCKMeans: k-means with a penalty for broken links that also learns a weight for each column."""
 
 import numpy as np
 from numpy.random import RandomState
@@ -8,22 +8,22 @@ from linkmix.links import Links
 from linkmix.rivals.kmeans_links import PenaltyRival, WeightedLinks, linked_seeds, squared_distances
 
 SMALLEST_SPREAD = 1e-6
-"""Smallest variance within classes that a column may be taken to have, as a share of its variance."""
+"""Lower bound of a column's variance within classes, relative to its total variance."""
 HALVINGS = 30
 
 
 class MPCKMeans(PenaltyRival):
-    """k-means with a learned metric and a price on broken links.
+    """k-means with a learned metric and a penalty for broken links.
 
     Minimises the sum over points of ``||x - mu||_A^2 - log det A``, plus `weight` times ``||x_i - x_j||_A^2`` for each
     broken must-link and `weight` times ``D_A^2 - ||x_i - x_j||_A^2`` for each broken cannot-link, where D_A is the
-    largest distance between two points. The metric A is diagonal, and one for all classes. Links that follow from
-    certain ones count as well, as published; their number grows with the square of the size of the must-link
-    components. A link of confidence c counts c times. The largest distance takes up to O(n^2) time where points lie
-    on a sphere.
+    largest distance between two points. The metric A is diagonal and shared by all classes. As published, links that
+    follow from certain ones count as well; their number grows with the square of the size of the chunklets. A link of
+    confidence c counts c times. Finding the largest distance takes up to O(n^2) time if the points lie on a sphere.
 
-    Points choose one after the other, given the classes of the others, as published; in each step they are also placed
-    anew, and the cheaper of the two is kept, since points that hold each other can not leave a class one by one.
+    As published, points are assigned one after the other, given the classes of the others. In addition each step also
+    assigns all points from scratch and keeps the cheaper of the two, since points that their links hold together
+    cannot leave a class one by one.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class MPCKMeans(PenaltyRival):
     weight : float, default=1.0
         Weight of a broken link.
     max_iter : int, default=300
-        Largest number of steps.
+        Maximum number of steps.
     init : array-like of shape (n_classes, n_features), optional
-        Centres to start from. Without them they are the means of must-link components, large ones far apart first; if
-        there are too few, a point that cannot link all of these, and draws by k-means++.
+        Initial centres. By default the means of chunklets, chosen by size times distance from those before; if there
+        are too few, a point that is cannot-linked to all of these, then k-means++ draws.
     random_state : int, RandomState or None, default=None
-        Source of randomness: the start, and the order in which linked points choose.
+        Source of randomness for the initial centres and the order in which linked points are assigned.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class MPCKMeans(PenaltyRival):
     metric_ : ndarray of shape (n_features,)
         Diagonal of A: weight of each column in squared distances.
     objective_ : float
-        What was minimised, at the end.
+        Objective at the end.
     objective_trace_ : ndarray of shape (n_iter_,)
-        The same after each step; it never rises.
+        Objective after each step; it never increases.
     n_iter_ : int
         Number of steps.
     converged_ : bool
@@ -84,11 +84,11 @@ class MPCKMeans(PenaltyRival):
             return np.asarray(links.weights * spread)
         a, b = farthest_pair(X * np.sqrt(metric))
         largest = (X[a] - X[b]) ** 2 @ metric
-        # Rounding must not make a broken cannot-link a gain.
+        # Rounding must not make the penalty of a cannot-link negative.
         return np.asarray(links.weights * np.where(links.is_must, spread, np.maximum(largest - spread, 0.0)))
 
     def _learned(self, X: Floats, labels: Ints, centres: Floats, links: WeightedLinks, metric: Floats) -> Floats:
-        """Metric after one step: the minimum with the farthest points held, or as far on the way as the sum falls."""
+        """Move the metric to the minimum for the current farthest points, or part of the way if the objective rises."""
         variance = X.var(axis=0)
         learns = np.ptp(X, axis=0) > 0  # a constant column would get an infinite weight
         broken = links.broken(labels)
@@ -101,7 +101,7 @@ class MPCKMeans(PenaltyRival):
         smallest = len(X) * SMALLEST_SPREAD * variance
         wanted = np.where(learns, len(X) / np.maximum(spread, np.where(learns, smallest, 1.0)), metric)
 
-        # Under another metric other points may be the farthest, so that the whole step may be too long.
+        # Other points may be the farthest under the new metric, so the full step may be too long.
         before = self._objective(X, labels, centres, links, metric)
         for halving in range(HALVINGS):
             tried = metric + (wanted - metric) / 2**halving
@@ -117,21 +117,21 @@ class MPCKMeans(PenaltyRival):
 
 
 def _pair_differences(X: Floats, pairs: Ints) -> Floats:
-    """Squared differences of the rows of each pair, by column."""
+    """Squared differences between the two rows of each pair, by column."""
     return np.asarray((X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2)
 
 
 def farthest_pair(X: Floats) -> tuple[int, int]:
-    """Rows with the largest distance; exact, without a look at pairs that lie too near the middle to have it."""
+    """The two rows farthest from each other. Exact, but skips pairs too close to the mean to be the farthest."""
     radius = np.sqrt(((X - X.mean(axis=0)) ** 2).sum(axis=1))
     order = np.argsort(-radius, kind="stable")
     outer_first, radius = X[order], radius[order]
     a, b, largest = 0, 0, 0.0
     for i in range(len(X)):
-        # |x - y| is at most the sum of their distances from the middle; a little less, to be safe from rounding.
+        # |x - y| is at most the sum of their distances from the mean; the factor guards against rounding.
         diameter = np.sqrt(largest) * (1 - 1e-12)
         if 2 * radius[i] <= diameter:
-            break  # both of the pair are among the rows before this one
+            break  # both rows of the pair come before this one
         end = int(np.searchsorted(-radius, radius[i] - diameter, side="right"))
         if end > i + 1:
             distances = ((outer_first[i + 1 : end] - outer_first[i]) ** 2).sum(axis=1)

@@ -1,4 +1,4 @@
-"""PCKMeans: k-means in which each broken link costs the same."""
+"""PCKMeans: k-means with a constant penalty for each broken link."""
 
 import numpy as np
 from numpy.random import RandomState
@@ -9,29 +9,30 @@ from linkmix.rivals.kmeans_links import PenaltyRival, WeightedLinks, linked_seed
 
 
 class PCKMeans(PenaltyRival):
-    """k-means with a price on broken links.
+    """k-means with a penalty for broken links.
 
-    Minimises half the sum of squared distances to the centres plus `weight` for each broken link. Links that follow
-    from certain ones count as well, as published; their number grows with the square of the size of the must-link
-    components. A link of confidence c costs c times the weight. Bring the columns to a common scale first: the weight
-    is compared with squared distances.
+    Minimises half the sum of squared distances to the centres plus `weight` for each broken link. As published, links
+    that follow from certain ones count as well; their number grows with the square of the size of the chunklets. A link
+    of confidence c costs c times the weight. Standardise the columns first: the weight is compared with squared
+    distances.
 
-    Points choose one after the other, given the classes of the others, as published; in each step they are also placed
-    anew, and the cheaper of the two is kept, since points that hold each other can not leave a class one by one.
+    As published, points are assigned one after the other, given the classes of the others. In addition each step also
+    assigns all points from scratch and keeps the cheaper of the two, since points that their links hold together
+    cannot leave a class one by one.
 
     Parameters
     ----------
     n_classes : int, default=2
         Number of classes.
     weight : float, default=1.0
-        What a broken link costs.
+        Penalty for a broken link.
     max_iter : int, default=300
-        Largest number of steps.
+        Maximum number of steps.
     init : array-like of shape (n_classes, n_features), optional
-        Centres to start from. Without them they are the means of the largest must-link components, of equally large
-        ones those far apart; if there are fewer, a point that cannot link all of these, and draws by k-means++.
+        Initial centres. By default the means of the largest chunklets, the farthest first among equally large ones; if
+        there are too few, a point that is cannot-linked to all of these, then k-means++ draws.
     random_state : int, RandomState or None, default=None
-        Source of randomness: the start, and the order in which linked points choose.
+        Source of randomness for the initial centres and the order in which linked points are assigned.
 
     Attributes
     ----------
@@ -40,9 +41,9 @@ class PCKMeans(PenaltyRival):
     cluster_centers_ : ndarray of shape (n_classes, n_features)
         Mean of each class.
     objective_ : float
-        What was minimised, at the end.
+        Objective at the end.
     objective_trace_ : ndarray of shape (n_iter_,)
-        The same after each step; it never rises.
+        Objective after each step; it never increases.
     n_iter_ : int
         Number of steps.
     converged_ : bool
@@ -59,7 +60,7 @@ class PCKMeans(PenaltyRival):
     >>> X = [[0.0], [1.0], [2.0], [8.0], [9.0]]
     >>> links = Links(must=[(2, 3)])
     >>> cheap = PCKMeans(weight=1.0, init=[[0.0], [9.0]]).fit(X, links=links)
-    >>> cheap.labels_  # the link is not worth its price
+    >>> cheap.labels_  # breaking the link is cheaper
     array([0, 0, 0, 1, 1])
     >>> dear = PCKMeans(weight=100.0, init=[[0.0], [9.0]], random_state=0).fit(X, links=links)
     >>> bool(dear.labels_[2] == dear.labels_[3])

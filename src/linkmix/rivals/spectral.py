@@ -1,7 +1,6 @@
 """SpectralRBF: normalised spectral clustering without links, the baseline of the kernel methods."""
 
 import warnings
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -11,43 +10,38 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
 
 from linkmix.basics.arrays import Floats, Ints
-from linkmix.basics.checks import check_number
 from linkmix.links import Links
+from linkmix.rivals import kernels
 from linkmix.rivals.base import Rival
 from linkmix.rivals.kernels import landmark_map, rbf_similarity, scale_points, similarities
 
-FIRST_LANDMARKS, MOST_LANDMARKS = 300, 2400
-LARGEST_RESIDUAL = 0.02
-POINTS_CHECKED = 500
-LARGEST_EXACT = 20_000
-
 
 class SpectralRBF(Rival):
-    """Spectral clustering of scikit-learn with the similarity that SSKK and CSC use, and no links.
+    """scikit-learn's spectral clustering with the similarity of SSKK and CSC, without links.
 
-    exp(-d^2 / (2 sigma^2)), sigma^2 the mean squared distance of two different points, with a zero diagonal. What links
-    add to CSC is what it gains over this.
+    The similarity is exp(-d^2 / (2 sigma^2)) with a zero diagonal, where sigma^2 is the mean squared distance of two
+    different points. Compare CSC with it to see what links add.
 
-    Memory: the similarity and a copy of it, 16 n^2 bytes (400 MB at n = 5000); with landmarks 16 n m bytes for m of
-    them (100 MB at n = 20000 and m = 300).
+    Memory: the similarity and a copy of it, 16 n^2 bytes (400 MB at n = 5000); with m landmarks 16 n m bytes (100 MB at
+    n = 20000 and m = 300).
 
     Parameters
     ----------
     n_classes : int, default=2
         Number of classes.
     exact_limit : int, default=5000
-        Number of points beyond which the similarity is approximated from landmarks (Nystrom). The eigenvectors are
-        then checked against the exact similarity of some points, with more landmarks until they pass; where they do
-        not, the exact similarity is made up to 20,000 points, and a warning given beyond.
+        Number of points above which the similarity is approximated from landmarks (Nystrom). The eigenvectors are
+        then checked against the exact similarity of some points, and landmarks are added until they pass. If they
+        never do, the exact similarity is used for up to 20,000 points; with more points there is a warning.
     random_state : int, RandomState or None, default=None
-        For the eigensolver, the landmarks and k-means.
+        Source of randomness for the eigensolver, the landmarks and k-means.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
         Class of each point.
     residual_ : float
-        Of the eigenvectors from landmarks, at some points and relative to their length; zero without landmarks.
+        Relative residual of the eigenvectors from landmarks, measured at some points; zero without landmarks.
 
     References
     ----------
@@ -73,16 +67,13 @@ class SpectralRBF(Rival):
         self.exact_limit = exact_limit
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        check_number("exact_limit", self.exact_limit, Integral, 0)
-
     def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
         self.residual_ = 0.0
         if self.n_classes in (1, len(X)):
-            return np.arange(len(X), dtype=np.int64) % self.n_classes  # nothing to choose
+            return np.arange(len(X), dtype=np.int64) % self.n_classes  # only one clustering is possible
         if len(X) > self.exact_limit:
             embedding, residual = landmark_embedding(X, self.n_classes, random)
-            if residual <= LARGEST_RESIDUAL or len(X) > LARGEST_EXACT:
+            if residual <= kernels.LARGEST_ERROR or len(X) > kernels.LARGEST_EXACT:
                 self.residual_ = residual
                 k_means = KMeans(self.n_classes, n_init=10, random_state=random)
                 return np.asarray(k_means.fit_predict(embedding), dtype=np.int64)
@@ -93,32 +84,32 @@ class SpectralRBF(Rival):
 
 def landmark_embedding(X: Floats, n_vectors: int, random: RandomState) -> tuple[Floats, float]:
     """Leading eigenvectors of the random walk on the similarity, from landmarks, and their residual at some points."""
-    n_landmarks = FIRST_LANDMARKS
-    while True:
-        features = landmark_map(X, n_landmarks, random).features  # similarity = features @ features.T, about
+
+    def attempt(n_landmarks: int) -> tuple[Floats, float]:
+        features = landmark_map(X, n_landmarks, random).features  # the similarity is about features @ features.T
         degrees = np.maximum(features @ features.sum(axis=0), 0.01)
         scaled = features / np.sqrt(degrees)[:, None]
-        values, small = eigh(scaled.T @ scaled)  # (m, m): the same eigenvalues other than zero as the n x n matrix
+        values, small = eigh(scaled.T @ scaled)  # (m, m), with the nonzero eigenvalues of the n x n matrix
         values, small = values[: -n_vectors - 1 : -1], small[:, : -n_vectors - 1 : -1]
         embedding = (scaled @ small) / np.sqrt(values * degrees[:, None])
-        residual = _residual(X, embedding, values, random)
-        if residual <= LARGEST_RESIDUAL:
-            return embedding, residual
-        if n_landmarks >= min(MOST_LANDMARKS, len(X)):
-            if len(X) > LARGEST_EXACT:
-                warnings.warn(
-                    f"{n_landmarks} landmarks leave a residual of {residual:.2g} in the eigenvectors, more than "
-                    f"{LARGEST_RESIDUAL}: raise exact_limit to {len(X)} if there is memory for {len(X)}^2 similarities",
-                    ConvergenceWarning,
-                    stacklevel=5,
-                )
-            return embedding, residual
-        n_landmarks *= 2
+        return embedding, _residual(X, embedding, values, random)
+
+    embedding, residual, n_landmarks = kernels.enough_landmarks(
+        attempt, kernels.FIRST_LANDMARKS, min(kernels.MOST_LANDMARKS, len(X))
+    )
+    if residual > kernels.LARGEST_ERROR and len(X) > kernels.LARGEST_EXACT:
+        warnings.warn(
+            f"{n_landmarks} landmarks leave a residual of {residual:.2g} in the eigenvectors, more than "
+            f"{kernels.LARGEST_ERROR}: raise exact_limit to {len(X)} if there is memory for {len(X)}^2 similarities",
+            ConvergenceWarning,
+            stacklevel=4,  # the line that calls fit
+        )
+    return embedding, residual
 
 
 def _residual(X: Floats, embedding: Floats, values: Floats, random: RandomState) -> float:
-    """How far the exact random walk from some points moves the eigenvectors off themselves."""
-    some = random.choice(len(X), min(POINTS_CHECKED, len(X)), replace=False)
+    """Relative residual of the eigenvectors under one step of the exact random walk, at some points."""
+    some = random.choice(len(X), min(kernels.POINTS_CHECKED, len(X)), replace=False)
     points = scale_points(X)
     rows = similarities(points[some], points)
     step = (rows @ embedding) / rows.sum(axis=1)[:, None]

@@ -2,39 +2,38 @@
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Literal, NamedTuple
+from numbers import Real
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import StrOptions
 
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.basics.checks import check_choice, check_number
 from linkmix.links import Links
-from linkmix.rivals.base import Rival
-from linkmix.rivals.constrained_cut import links_matrix
-from linkmix.rivals.kernels import Precision, check_precision, rbf_similarity
+from linkmix.rivals.base import Constraints, Rival, at_least, links_matrix
+from linkmix.rivals.kernels import Precision, rbf_similarity
 from linkmix.rivals.landmark_kernel import LandmarkKernel, landmark_similarity
 
 Objective = Literal["ratio-association", "normalised-cut", "ratio-cut"]
 OBJECTIVES = ("ratio-association", "normalised-cut", "ratio-cut")
 
-_DENSE_LIMIT = 200  # up to this size all eigenvalues cost less than the start of an iteration
+_DENSE_LIMIT = 200  # up to this size, computing all eigenvalues is faster than Lanczos
 _TIE = 1e-12  # a point moves only for a gain above rounding, or ties would keep it moving
 
 
 class SSKK(Rival):
     """Kernel k-means in which links change the similarity of the points that they join.
 
-    A must-link adds `link_weight` to the similarity of its two points and a cannot-link takes it away. Weighted kernel
-    k-means on the sum is then the same as a graph cut of the points, plus the weight of the links that are broken.
-    Links are wishes: a small weight lets them be broken.
+    A must-link adds `link_weight` to the similarity of its two points and a cannot-link subtracts it. Weighted kernel
+    k-means on the result is equivalent to a graph cut of the points plus the weight of the broken links. Links are
+    soft: if their weight is small they may be broken.
 
-    Time is O(n^2 k) for an iteration, memory one n x n matrix: 8 n^2 bytes (200 MB at n = 5000), or half of that with
-    ``precision="float32"``. Beyond `exact_limit` points the similarity comes from landmarks, in O(n m k) time and
+    An iteration takes O(n^2 k) time. Memory is one n x n matrix: 8 n^2 bytes (200 MB at n = 5000), or half of that with
+    ``precision="float32"``. Above `exact_limit` points the similarity comes from landmarks, in O(n m k) time and
     16 n m bytes for m landmarks (100 MB at n = 20000 and m = 300).
 
     Parameters
@@ -42,48 +41,49 @@ class SSKK(Rival):
     n_classes : int, default=2
         Number of classes, k.
     objective : {"ratio-association", "normalised-cut", "ratio-cut"}, default="ratio-association"
-        The graph objective. The first means the similarity within classes, divided by their sizes; the second what is
-        cut, divided by the sum of degrees; the third what is cut, divided by the sizes.
+        The graph objective: the similarity within classes divided by their sizes, the cut divided by the sum of
+        degrees, or the cut divided by the sizes.
     sigma : float, default=0.0
         Added to the diagonal of the kernel (divided by the degrees, for the normalised cut). A large value makes the
-        kernel positive semi-definite, but also holds every point where it started.
+        kernel positive semi-definite, but also keeps every point in its initial class.
     link_weight : float or None, default=None
-        Weight of a link; None means n / (k C), with C links.
+        Weight of a link; None means n / (k C) for C links.
     max_iter : int, default=100
-        Largest number of iterations.
+        Maximum number of iterations.
     precision : {"float64", "float32"}, default="float64"
-        Of the kernel matrix.
+        Precision of the kernel matrix.
     exact_limit : int, default=10000
-        Number of points beyond which the similarity is approximated from landmarks (Nystrom), with a check against the
+        Number of points above which the similarity is approximated from landmarks (Nystrom) and checked against the
         exact similarity of some points.
     random_state : int, RandomState or None, default=None
-        Chooses the first seed among components of the same size, and the landmarks.
+        Source of randomness for the first seed among chunklets of the same size, and for the landmarks.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
         Class of each point.
     objective_trace_ : array
-        Objective of kernel k-means at the start and after each iteration that moved a point, without the share of the
-        shift, which is the same for all labels. Smaller is better.
+        Objective of kernel k-means at the start and after each iteration that moved a point. It leaves out the
+        contribution of the shift, which is the same for all labels. Smaller is better.
     n_iter_ : int
-        Number of iterations, the last one included, which moves no point.
+        Number of iterations, including the last one, which moves no point.
     converged_ : bool
         Whether the last iteration moved no point.
     shift_ : float
-        What stands on the diagonal in the end: `sigma`, or more if the iteration went in circles.
+        Final value added to the diagonal: `sigma`, or more if the iteration cycled.
 
     Notes
     -----
-    The start: the components of the must-links, cannot-links taken over to whole components; the largest one, then
-    again and again the one farthest from those chosen; every component goes to the closest. Distances are those of the
-    similarity less the cannot-links, for every objective: by the kernels of the two cuts all points are close to one
-    seed. Points in no link are seeds only where the links give too few components: they would always be farthest.
+    Initial labels: the seeds are chunklets, and cannot-links apply to whole chunklets. The first seed is the largest
+    chunklet, each further one the chunklet farthest from those chosen; every other chunklet joins the closest seed.
+    Distances use the similarity minus the cannot-links for every objective, because under the kernels of the two cuts
+    all points are close to one seed. Unlinked points are seeds only if the links give too few chunklets: they would
+    always be the farthest.
 
-    With the kernel indefinite the iteration may go in circles, or settle at labels worse than earlier ones. Then the
-    diagonal is raised to the least value that makes the kernel positive semi-definite, and the iteration goes on from
-    the best labels so far; it can not worsen then. The kernel of the ratio cut, minus the Laplacian, is never
-    semi-definite: it is shifted from the beginning.
+    If the kernel is indefinite, the iteration may cycle, or settle at labels worse than earlier ones. The diagonal is
+    then raised to the smallest value that makes the kernel positive semi-definite, and the iteration continues from
+    the best labels so far; from there on the objective cannot get worse. The kernel of the ratio cut, minus the
+    Laplacian, is never positive semi-definite, so it is shifted from the start.
 
     References
     ----------
@@ -98,6 +98,14 @@ class SSKK(Rival):
     >>> SSKK(2, random_state=0).fit(X, must_link=[(0, 2)], cannot_link=[(2, 3)]).labels_
     array([0, 0, 0, 1, 1, 1])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **Rival._parameter_constraints,
+        "objective": [StrOptions({*OBJECTIVES})],
+        "sigma": [at_least(0, Real)],
+        "link_weight": [at_least(0, Real), None],
+        "precision": [StrOptions({"float64", "float32"})],
+    }
 
     def __init__(
         self,
@@ -120,15 +128,6 @@ class SSKK(Rival):
         self.exact_limit = exact_limit
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        check_choice("objective", self.objective, OBJECTIVES)
-        check_number("sigma", self.sigma, Real, 0)
-        check_number("max_iter", self.max_iter, Integral, 1)
-        if self.link_weight is not None:
-            check_number("link_weight", self.link_weight, Real, 0)
-        check_precision(self.precision)
-        check_number("exact_limit", self.exact_limit, Integral, 0)
-
     def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
         n_links = links.n_must + links.n_cannot
         weight = self.link_weight
@@ -147,7 +146,7 @@ class SSKK(Rival):
         result = kernel_kmeans(kernel, start, weights, sigma=sigma, max_iter=self.max_iter)
         if not result.converged:
             warnings.warn(
-                f"SSKK stopped after max_iter={self.max_iter} iterations before the labels settled: raise max_iter",
+                f"SSKK stopped after max_iter={self.max_iter} iterations before it converged: raise max_iter",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -161,7 +160,7 @@ class SSKK(Rival):
 def link_kernel(
     similarity: "Array | LandmarkKernel", links: Links, link_weight: float, objective: Objective
 ) -> "tuple[Array | LandmarkKernel, Floats]":
-    """The kernel matrix of an objective, without a shift, in place of the similarity; and the weights of the points."""
+    """The kernel of an objective without a shift, which overwrites the similarity, and the weights of the points."""
     if isinstance(similarity, LandmarkKernel):
         degrees = similarity @ np.ones(len(similarity))
         kernel = similarity.with_links(link_weight * links_matrix(links, len(similarity)))
@@ -171,7 +170,7 @@ def link_kernel(
     degrees = similarity.sum(axis=1, dtype=np.float64)
     for pairs, sign in ((links.must, 1.0), (links.cannot, -1.0)):
         rows, columns = pairs.T
-        similarity[rows, columns] += sign * link_weight  # each pair comes once: checked at the door
+        similarity[rows, columns] += sign * link_weight  # `fit` made sure that each pair occurs once
         similarity[columns, rows] += sign * link_weight
     if objective == "normalised-cut":
         similarity /= degrees[:, None].astype(similarity.dtype)
@@ -183,7 +182,7 @@ def link_kernel(
 
 
 class KernelMeans(NamedTuple):
-    """What weighted kernel k-means gives."""
+    """Result of weighted kernel k-means."""
 
     labels: Ints  # (n,)
     objective_trace: Floats  # at the start and after each iteration that moved a point
@@ -195,7 +194,7 @@ class KernelMeans(NamedTuple):
 class _Centroids(NamedTuple):
     """Squared distances to the centroids of some labels, and the objective of these labels."""
 
-    distances: Floats  # (n, k), without the term K_ii, which is the same for all centroids
+    distances: Floats  # (n, k), without the term K_ii, which is common to all centroids
     objective: float
 
 
@@ -211,32 +210,32 @@ def kernel_kmeans(
     """Weighted kernel k-means from given labels.
 
     Each iteration moves every point to the closest centroid, d(x_i, c) = K_ii - 2 sum_j w_j K_ij / sum w +
-    sum_jl w_j w_l K_jl / (sum w)^2. With K positive semi-definite the objective, the weighted sum of these distances,
-    never worsens. With another K it may; if labels come back that were there before, or settle where the objective
-    is worse than it was, `sigma` is raised to the least value that makes the kernel positive semi-definite, and the
-    iteration goes on from the best labels.
+    sum_jl w_j w_l K_jl / (sum w)^2. If K is positive semi-definite the objective, the weighted sum of these distances,
+    never increases. Otherwise it may: if the labels repeat earlier ones, or settle at a worse objective than before,
+    `sigma` is raised to the smallest value that makes the kernel positive semi-definite, and the iteration continues
+    from the best labels.
 
     Parameters
     ----------
     kernel : array of shape (n, n), or LandmarkKernel
         Symmetric.
     labels : array of int, shape (n,)
-        Where to start: classes from 0.
+        Initial classes, from 0.
     weights : array of shape (n,), optional
-        Weights of the points, one if not given.
+        Weights of the points; ones by default.
     n_classes : int, optional
-        Number of classes; as many as `labels` has if not given. A class that is empty takes the point that is farthest
-        from its own centroid.
+        Number of classes; by default as many as in `labels`. An empty class takes the point that is farthest from its
+        own centroid.
     sigma : float, default=0.0
-        The kernel is taken with sigma / w_i added to the diagonal. The matrix itself is left alone.
+        Adds sigma / w_i to the diagonal of the kernel. The matrix itself is not changed.
     max_iter : int, default=100
-        Largest number of iterations.
+        Maximum number of iterations.
 
     Returns
     -------
     KernelMeans
-        Labels, the objective without the constant sigma (n - k), the number of iterations, whether the labels are
-        settled, and the shift at the end.
+        Labels, the objective without the constant sigma (n - k), the number of iterations, whether it converged, and
+        the final shift.
 
     Examples
     --------
@@ -250,7 +249,7 @@ def kernel_kmeans(
     n_classes = int(labels.max()) + 1 if n_classes is None else n_classes
     means = _Means(kernel, weights, n_classes)
     labels = np.asarray(labels, dtype=np.int64)
-    # Objectives compare only with the same number of classes: the share of the shift is sigma (n - k).
+    # Fill empty classes first: objectives are comparable only for equal k, since the shift adds sigma (n - k).
     labels = means.fill(labels, means.at(labels, sigma).distances, sigma)
     current = means.at(labels, sigma)
     trace = [current.objective]
@@ -262,8 +261,8 @@ def kernel_kmeans(
         if np.array_equal(moved, labels) and (psd or current.objective <= best):
             return KernelMeans(labels, np.array(trace), n_iter, True, sigma)
         if not psd and moved.tobytes() in seen:
-            # In circles, or settled where it is worse than before. The best labels so far are a start from which a
-            # semi-definite kernel can only gain.
+            # It cycles, or settled at a worse objective. From the best labels so far, a positive semi-definite kernel
+            # can only improve.
             sigma, psd = max(sigma, -lowest_eigenvalue(kernel, weights)), True
             labels = best_labels
         else:
@@ -294,7 +293,7 @@ class _Means:
         own = np.bincount(labels, self.weights * sums[rows, labels], minlength=self.n_classes)  # sum_jl w_j w_l K_jl
         trace = float(self.weights @ self.kernel.diagonal())
         distances = own * inverse**2 - 2.0 * sums * inverse
-        # What sigma / w_i on the diagonal adds, without touching the matrix; sigma / w_i itself is common to all.
+        # Contribution of sigma / w_i on the diagonal, without changing the matrix; sigma / w_i itself is common to all.
         distances += sigma * inverse
         distances[rows, labels] -= 2.0 * sigma * inverse[labels]
         distances[:, mass == 0] = np.inf
@@ -309,7 +308,7 @@ class _Means:
         return self.fill(moved, distances, sigma)
 
     def fill(self, labels: Ints, distances: Floats, sigma: float) -> Ints:
-        """Give each empty class the point that costs most where it is; that can not worsen a semi-definite kernel."""
+        """Give each empty class the most expensive point. With a semi-definite kernel this cannot be worse."""
         sizes = np.bincount(labels, minlength=self.n_classes)
         if sizes.all():
             return labels
@@ -325,7 +324,7 @@ class _Means:
 
 
 def lowest_eigenvalue(kernel: "Array | LandmarkKernel", weights: Floats) -> float:
-    """A lower bound, close to the lowest eigenvalue of w^1/2 K w^1/2: minus it is the shift that makes K semi-definite.
+    """A tight lower bound of the eigenvalues of w^1/2 K w^1/2. Its negative is the shift that makes K semi-definite.
 
     Examples
     --------
@@ -348,7 +347,7 @@ def lowest_eigenvalue(kernel: "Array | LandmarkKernel", weights: Floats) -> floa
         except ArpackNoConvergence:
             pass
         else:
-            # Some eigenvalue is within the residual of the Ritz value; the margin is for those below.
+            # Some eigenvalue is within the residual of the Ritz value; the factor leaves a margin for lower ones.
             return float(values[0] - 2.0 * np.linalg.norm(product(vectors[:, 0]) - values[0] * vectors[:, 0]))
     matrix = kernel if isinstance(kernel, np.ndarray) else kernel @ np.eye(n)
     scaled = root[:, None] * matrix * root
@@ -359,15 +358,15 @@ def lowest_eigenvalue(kernel: "Array | LandmarkKernel", weights: Floats) -> floa
 def seed_labels(
     similarity: "Array | LandmarkKernel", links: Links, link_weight: float, n_classes: int, random: RandomState
 ) -> Ints:
-    """The start: components of must-links that are far apart, every other one to the closest of them.
+    """Initial labels: chunklets that are far apart are the seeds, and every other chunklet joins the closest one.
 
-    Distances are those of the similarity less the cannot-links, with all that follow from the given ones; these need
-    not be listed, since all pairs of two components have the same link. Must-links make the components, and do not
-    count again: their weight within a seed would push away every point that is in no link.
+    Distances use the similarity minus all cannot-links that follow from the given ones. These need not be listed, since
+    all pairs of rows of two chunklets have the same link. Must-links define the chunklets and do not count again: their
+    weight within a seed would push away every unlinked point.
     """
     components = links.chunklets(len(similarity))
     sizes = np.bincount(components)
-    # The sum of all similarities within each component.
+    # Sum of all similarities within each chunklet.
     within = np.bincount(components, similarity.diagonal().astype(np.float64))
     linked = np.unique(links.must)
     linked = linked[np.argsort(components[linked], kind="stable")]
@@ -381,7 +380,7 @@ def seed_labels(
         candidates = np.arange(len(sizes))
     largest = candidates[sizes[candidates] == sizes[candidates].max()]
     chosen = [int(random.choice(largest))]
-    distances: list[Floats] = []  # of each component to each seed
+    distances: list[Floats] = []  # from each chunklet to each seed
     while True:
         seed = chosen[-1]
         sums = _sum_of_rows(similarity, np.flatnonzero(components == seed))
@@ -389,10 +388,10 @@ def seed_labels(
         others = np.unique(np.concatenate([apart[apart[:, 0] == seed, 1], apart[apart[:, 1] == seed, 0]]))
         between[others] -= link_weight * sizes[others] * sizes[seed]
         distances.append(spread + spread[seed] - 2.0 * between / (sizes * sizes[seed]))
-        distances[-1][seed] = -np.inf  # a seed is its own, also where an indefinite kernel says otherwise
+        distances[-1][seed] = -np.inf  # a seed stays in its own class, even with an indefinite kernel
         if len(chosen) == n_classes:
             return np.asarray(np.argmin(distances, axis=0)[components], dtype=np.int64)
-        nearest = np.min(distances, axis=0)[candidates]  # minus infinity at those chosen
+        nearest = np.min(distances, axis=0)[candidates]  # minus infinity for the seeds
         chosen.append(int(candidates[nearest.argmax()]))
 
 

@@ -1,4 +1,4 @@
-"""Methods side by side: metrics, the registry of methods, comparisons, the demo and the paper's experiments."""
+"""Comparisons of methods: metrics, the registry of methods, `compare`, the demo and the paper's experiments."""
 
 from linkmix.study.comparison import compare
 from linkmix.study.metrics import links_satisfied, purity

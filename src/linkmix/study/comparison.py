@@ -1,4 +1,4 @@
-"""Methods side by side: every method on every data set with every number of links, several times."""
+"""Comparisons of methods: every method on every data set with every number of links, for several seeds."""
 
 import json
 import os
@@ -30,7 +30,7 @@ SCORES = ("purity", "ari", "links_satisfied", "purity_predict", "ari_predict", "
 
 
 class Run(NamedTuple):
-    """What names one run of a comparison.
+    """The key of one run of a comparison.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Run(NamedTuple):
     kind : {"both", "must", "cannot", "even"}
         Which links are drawn.
     n_links : int
-        How many of them.
+        Number of links.
     seed : int
-        Decides the links and the start.
+        Seed of the links and of the start.
     """
 
     data: str
@@ -62,10 +62,10 @@ def compare(
     journal: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> "pd.DataFrame":
-    """Run methods on data with random links drawn from the truth, and score them.
+    """Run methods on data with links drawn at random from the true classes, and score them.
 
-    Links are drawn as in the paper: random pairs of points, must-link if their true classes agree. All methods get the
-    same links in a seed, as far as they can use them, and the true number of classes.
+    Links are drawn as in the paper: random pairs of points, must-linked if their true classes agree. For the same seed
+    all methods get the same links, as far as they can use them. They also get the true number of classes.
 
     Parameters
     ----------
@@ -76,25 +76,26 @@ def compare(
     n_links : sequence of int
         Numbers of links.
     kind : {"both", "must", "cannot", "even"}
-        Links between random pairs, between random pairs of one kind, or as many must-links as cannot-links.
+        Links between random pairs of any kind, between random pairs of one kind, or must-links and cannot-links in
+        equal numbers.
     seeds : iterable of int
-        A run for each of them: the seed decides links and start.
+        One run for each seed, which determines the links and the start.
     n_jobs : int, default=1
         Number of processes, each with one thread for linear algebra.
     journal : path, optional
-        A file that gets a line of JSON for each run as it ends. Runs on the same data with the same settings that are
-        in it already are not made again, unless they failed, so that a comparison that was stopped goes on where it
-        was.
+        A file to which each finished run is appended as a line of JSON. Runs on the same data with the same settings
+        that are already in it are not repeated, unless they failed, so an interrupted comparison continues where it
+        stopped.
     progress : bool, default=True
-        Whether to show a progress bar, if the package tqdm is there.
+        Whether to show a progress bar, if the package tqdm is installed.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each run: ``data``, ``method``, ``kind``, ``n_links``, ``seed``; ``purity`` and ``ari`` of
-        ``labels_``, and of ``predict`` where the method has one (``purity_predict``, ``ari_predict``);
-        ``links_satisfied`` by ``labels_``; ``seconds``; ``peak_mb``, the memory that the run took at most (on Linux,
-        else missing); and ``error``, the reason why a run failed.
+        One row per run: ``data``, ``method``, ``kind``, ``n_links``, ``seed``; ``purity`` and ``ari`` of ``labels_``,
+        and of ``predict`` if the method has it (``purity_predict``, ``ari_predict``); ``links_satisfied`` by
+        ``labels_``; ``seconds``; ``peak_mb``, the peak memory of the run (on Linux, otherwise missing); and ``error``,
+        the reason why a run failed.
 
     Examples
     --------
@@ -126,23 +127,23 @@ def run_all(
     journal: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> "pd.DataFrame":
-    """Make runs and score them; what `compare` does for all combinations.
+    """Make the given runs and score them; `compare` does this for all combinations.
 
     Parameters
     ----------
     runs : iterable of Run
-        What to run, in this order. The time left is estimated best when expensive and cheap runs are well mixed.
+        The runs, in this order. The estimate of the time left is best if expensive and cheap runs are well mixed.
     data : mapping of name to (X, y)
         Points and their true classes.
     methods : mapping of name to Method
-        What the names of methods stand for.
+        The methods by name.
     n_jobs, journal, progress
         As for `compare`.
 
     Returns
     -------
     pandas.DataFrame
-        As of `compare`; each run once.
+        As returned by `compare`, with each run once.
     """
     import pandas as pd
 
@@ -152,7 +153,7 @@ def run_all(
             raise ValueError(f"data {name!r} has {len(X)} points and {len(y)} labels: give one label for each point")
     path = None if journal is None else Path(journal)
     if path is not None and not path.parent.is_dir():
-        raise ValueError(f"journal {str(path)!r} is in a folder that is not there: make the folder first")
+        raise ValueError(f"journal {str(path)!r} is in a folder that does not exist: create the folder first")
     hashes = {name: joblib_hash(pair) for name, pair in arrays.items()}
     models = {name: method.make(n_classes=2, random_state=0) for name, method in methods.items()}
     settings = {name: joblib_hash((type(model).__name__, model.get_params())) for name, model in models.items()}
@@ -169,16 +170,16 @@ def run_all(
 
 
 def draw_links(y: ArrayLike, n_links: int, kind: KIND, seed: int) -> Links:
-    """Links of one run.
+    """Draw the links of one run.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
         True classes.
     n_links : int
-        How many links.
+        Number of links.
     kind : {"both", "must", "cannot", "even"}
-        Which links. "even" is half of them must-links, and one cannot-link more than must-links if the number is odd.
+        Which links. "even" draws half of them as must-links; if the number is odd, there is one more cannot-link.
     seed : int
         Seed of the draw.
 
@@ -200,10 +201,10 @@ def draw_links(y: ArrayLike, n_links: int, kind: KIND, seed: int) -> Links:
 
 
 def _run(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str, Any]:
-    """One run as a row of the table. A failure is a row with the reason."""
+    """Make one run and return its row of the table. If it fails, the row has the reason."""
     try:
         return run | _scores(run, method, X, y)
-    except Exception as error:  # whatever stops one method must not stop the others
+    except Exception as error:  # the failure of one method must not stop the others
         return run | {"error": f"{type(error).__name__}: {error}"}
 
 
@@ -212,7 +213,7 @@ def _scores(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str
     links = draw_links(y, run["n_links"], run["kind"], run["seed"])
     model = method.make(n_classes=len(np.unique(y)), random_state=run["seed"])
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a fit that has not converged is scored as it is
+        warnings.simplefilter("ignore")  # fits that did not converge are scored as they are
         before = _forget_peak()
         start = time.perf_counter()
         model.fit(X, links=method.usable(links))
@@ -269,7 +270,7 @@ def _with_progress(results: Iterable[dict[str, Any]], total: int, initial: int, 
 
 
 def _forget_peak() -> float:
-    """Start to measure the peak of this process's memory anew; its present size in megabytes."""
+    """Reset the peak memory of this process and return its present memory in megabytes."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

@@ -1,7 +1,7 @@
 """What 20 links change: scikit-learn's digits 1, 2 and 5, clustered without and with links.
 
-The ones are written in two ways. The best mixture of three Gaussians takes the two ways for two classes and the other
-ones for twos; links between random pairs of images tell it otherwise.
+The digit 1 is written in two ways. The best mixture of three Gaussians makes one of them a class of its own and merges
+the other with the twos; links between random pairs of images correct this.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DIGITS = (1, 2, 5)
 N_STARTS = 10
-"""Both fits keep the most likely result of so many starts, the same ones."""
+"""Number of starts. Both fits use the same ones and keep the most likely result."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Digits:
     y : ndarray of shape (n_images,)
         The digits.
     columns : tuple of str
-        What the two columns are, with their unit.
+        Names of the two columns, with their unit.
     class_names : tuple of str
         A name for each digit, in the order of the digits.
     """
@@ -52,14 +52,14 @@ class Digits:
 
 @dataclass(frozen=True)
 class Result:
-    """A fitted mixture and how good it is.
+    """A fitted mixture and its scores.
 
     Attributes
     ----------
     model : LinkMixture
         The mixture.
     purity, adjusted_rand : float
-        Agreement of `predict` with the truth.
+        Agreement of `predict` with the true digits.
     links_by_predict, links_by_labels : float
         Share of the links that `predict` and ``labels_`` satisfy.
     """
@@ -73,7 +73,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Demo:
-    """What the picture shows.
+    """The contents of the picture.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def load_data() -> Digits:
     """
     images, digits = load_digits(return_X_y=True)
     chosen = np.isin(digits, DIGITS)
-    # Rounded, because the last digits differ between machines, and the draw of the starts goes by all of them.
+    # Rounded, because the last digits differ between machines and would change the starts.
     X = PCA(2, svd_solver="full").fit_transform(images[chosen]).round(6)
     columns = ("principal component 1 (grey levels)", "principal component 2 (grey levels)")
     return Digits(X, digits[chosen], columns, tuple(f"digit {digit}" for digit in DIGITS))
@@ -133,16 +133,16 @@ def run(n_links: int = 20, *, seed: int = 0) -> Demo:
 
 
 def repeat(demo: Demo, n_draws: int, *, seed: int = 0) -> list[Result]:
-    """Fit the digits again with other links, as many of them.
+    """Fit the digits again with other draws of the same number of links.
 
     Parameters
     ----------
     demo : Demo
-        What `run` gave.
+        As returned by `run`.
     n_draws : int
         Number of draws of links.
     seed : int, default=0
-        Seed of the first draw; the others have the seeds that follow.
+        Seed of the first draw; the next draws use the following seeds.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def picture(demo: Demo) -> "Figure":
     Parameters
     ----------
     demo : Demo
-        What `run` gave.
+        As returned by `run`.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def picture(demo: Demo) -> "Figure":
 
 
 def matching_classes(y: Array, labels: Ints) -> list[int]:
-    """Match found classes with true ones so that as many points as possible agree.
+    """Match found classes with true ones such that as many points as possible agree.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def matching_classes(y: Array, labels: Ints) -> list[int]:
     Returns
     -------
     list of int
-        For each found class the place of its true one among the sorted true labels.
+        For each found class, the position of the matching true class among the sorted true labels.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def matching_classes(y: Array, labels: Ints) -> list[int]:
 
 
 def draw_links(data: Digits, n_links: int, seed: int) -> Links:
-    """Draw links between random pairs of images: must-links where the digits agree, else cannot-links.
+    """Draw links between random pairs of images: must-links if the digits agree, otherwise cannot-links.
 
     Parameters
     ----------
@@ -237,23 +237,23 @@ def draw_links(data: Digits, n_links: int, seed: int) -> Links:
 
 
 def fit(data: Digits, links: Links | None, asked: Links) -> Result:
-    """Fit a mixture from the same starts whatever the links.
+    """Fit a mixture, from the same starts for all links.
 
     Parameters
     ----------
     data : Digits
         The points.
     links : Links or None
-        Links that the mixture is given.
+        Links for the fit.
     asked : Links
-        Links that its labels are compared with.
+        Links that the labels are compared with.
 
     Returns
     -------
     Result
-        The mixture and how good it is.
+        The mixture and its scores.
     """
-    with threadpool_limits(1):  # with matrices this small, threads only wait for each other
+    with threadpool_limits(1):  # the matrices are so small that more threads would only wait for each other
         model = LinkMixture(len(DIGITS), n_init=N_STARTS, random_state=0).fit(data.X, links=links)
     found = model.predict(data.X)
     return Result(

@@ -1,4 +1,4 @@
-"""How good a clustering is: against the truth, and against the links."""
+"""Scores of a clustering: agreement with the true classes, and with the links."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,7 +8,7 @@ from linkmix.links.checks import as_links
 
 
 def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Share of points whose true label is the most frequent one in their found class.
+    """Share of points whose true label is the most frequent one in their cluster.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        From the share of the largest true class to 1. It can not fall below that share, so compare with it.
+        Between the share of the largest true class and 1. It cannot fall below that share, so compare it with that.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def links_satisfied(labels: ArrayLike, links: Links) -> float:
-    """Share of the links that a labelling meets; 1.0 when there are none.
+    """Share of the links that a labelling satisfies; 1.0 if there are no links.
 
     Parameters
     ----------

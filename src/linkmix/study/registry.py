@@ -1,4 +1,4 @@
-"""Every method by name, and what it can use: the one list for experiments, command line and docs."""
+"""All methods by name, and the links that each can use: the only list, for experiments, command line and docs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ from linkmix.search import AutoLinkMixture
 
 @dataclass(frozen=True)
 class Method:
-    """A method under the name that experiments know it by.
+    """A method and its name in the experiments.
 
     Attributes
     ----------
     name : str
     make : callable
-        Builds the estimator from ``n_classes`` and ``random_state``, both by name.
+        Builds the estimator from the keyword arguments ``n_classes`` and ``random_state``.
     uses_must, uses_cannot, uses_confidence : bool
-        What it makes of must-links, cannot-links, and links that are not certain.
+        Whether it uses must-links, cannot-links, and the confidence of uncertain links.
     what : str
-        One line on what it is.
+        A description in one line.
     """
 
     name: str
@@ -42,8 +42,13 @@ class Method:
     uses_confidence: bool
     what: str
 
+    @property
+    def uses_links(self) -> bool:
+        """Whether it uses links of either kind."""
+        return self.uses_must or self.uses_cannot
+
     def usable(self, links: Links) -> Links:
-        """The links that the method can use, taken at their word if it knows no confidence."""
+        """Return the links that the method can use, taken as certain if it does not use confidences."""
         keep = self.uses_confidence
         nothing = np.empty((0, 2), dtype=np.int64)
         return Links(
@@ -81,7 +86,7 @@ METHODS: dict[str, Method] = {
         _method("csc", CSC, "the smoothest cut that agrees with the links well enough"),
         Method(
             "cop-kmeans",
-            partial(COPKMeans, n_init=20),  # one run alone often gets stuck on links that can be met
+            partial(COPKMeans, n_init=20),  # a single run often gets stuck although the links can be satisfied
             COPKMeans.uses_must,
             COPKMeans.uses_cannot,
             COPKMeans.uses_confidence,

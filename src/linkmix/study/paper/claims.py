@@ -1,4 +1,4 @@
-"""What the paper claims, and whether our runs bear it out."""
+"""What the paper claims, and whether our runs confirm it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from linkmix.study.paper import synthetic
-from linkmix.study.paper.figures import STYLES, score
+from linkmix.study.paper.figures.runs import score
+from linkmix.study.paper.figures.styles import STYLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Cells = Any
-"""A table with a row for each data set and number of links; the types of pandas do not know what a row holds."""
-Verdict = Literal["holds", "holds in part", "does not hold", "can not be tested"]
+"""A table with a row for each data set and number of links; the pandas types cannot express what a row contains."""
+Verdict = Literal["holds", "holds in part", "does not hold", "cannot be tested"]
 PURITY_SETS = ("haberman", "thyroid", "mnist-123", "mnist-4567")
 MARGIN = 0.005
 """Differences of mean purity below this count as none."""
@@ -27,9 +28,9 @@ class Finding:
     Attributes
     ----------
     verdict : str
-        "holds", "holds in part", "does not hold" or "can not be tested".
+        "holds", "holds in part", "does not hold" or "cannot be tested".
     figure : str
-        The figures that it rests on.
+        The figures that the verdict is based on.
     """
 
     verdict: Verdict
@@ -45,7 +46,7 @@ class Claim:
     text : str
         The claim in our words.
     experiments : tuple of str
-        The experiments that can tell; all of them have to be in the table. None if no run can tell.
+        The experiments that test it; all of them must be in the table. Empty if no run can test it.
     examine : callable
         From the table of runs to a `Finding`.
     """
@@ -56,12 +57,12 @@ class Claim:
 
 
 def examine(table: "pd.DataFrame") -> list[tuple[Claim, Finding]]:
-    """Look at each claim that the runs in a table can tell something about.
+    """Examine each claim that the runs in a table can test.
 
     Parameters
     ----------
     table : DataFrame
-        Runs, as of `linkmix.study.paper.protocol.run`.
+        Runs, as returned by `linkmix.study.paper.protocol.run`.
 
     Returns
     -------
@@ -83,14 +84,14 @@ def differences(
     one, other : str
         Names of the methods. A method that uses no links is compared at every number of links.
     kind : str
-        Which links.
+        Kind of links.
     experiments : iterable of str
-        Names of the experiments to look at.
+        Names of the experiments to use.
 
     Returns
     -------
     DataFrame
-        Index ``data`` and ``n_links``; columns ``mean``, ``error``, ``one`` and ``other``, the mean of each method.
+        Index ``data`` and ``n_links``; columns ``mean`` and ``error``, and the means ``one`` and ``other``.
 
     Examples
     --------
@@ -126,14 +127,14 @@ def _verdict(good: int, cells: int) -> Verdict:
 
 
 def _ahead(cells: Cells, significant: bool) -> Any:
-    """Where the first method is ahead by more than two standard errors, or at least not behind by as much."""
+    """Cells in which the first method is ahead by more than two standard errors, or at least not behind by as much."""
     if significant:
         return (cells["mean"] > 2 * cells["error"]) & (cells["mean"] > MARGIN)
     return (cells["mean"] >= -2 * cells["error"]) | (cells["mean"] >= -MARGIN)
 
 
 def _count(cells: Cells, significant: bool = False) -> Finding:
-    """Number of cells in which the first method is ahead, for all data together and for each."""
+    """Number of cells in which the first method is ahead, in total and for each data set."""
     good = _ahead(cells, significant)
     word = "ahead" if significant else "at least as good"
     parts = [
@@ -268,11 +269,11 @@ def _against(rivals: Sequence[str]) -> "Callable[[pd.DataFrame], Finding]":
 
 
 def _no_numbers(table: "pd.DataFrame") -> Finding:
-    return Finding("can not be tested", "the text prints no purity and no number of links, only curves")
+    return Finding("cannot be tested", "the text prints no purity and no number of links, only curves")
 
 
 def _cross_validation(table: "pd.DataFrame") -> Finding:
-    return Finding("can not be tested", "the text does not say what was held out, nor by what the fits were scored")
+    return Finding("cannot be tested", "the text does not say what was held out, nor how the fits were scored")
 
 
 CLAIMS = (

@@ -1,4 +1,4 @@
-"""Who needs the fewest links: means over all data sets, and where the front door is behind the best of the rivals."""
+"""Which method needs the fewest links: means over all data sets, and where AutoLinkMixture is behind the best rival."""
 
 from typing import TYPE_CHECKING
 
@@ -6,38 +6,40 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from linkmix.plots import INK
-from linkmix.study.paper.figures import STYLES, is_blind
+from linkmix.study.paper.figures.runs import is_blind
+from linkmix.study.paper.figures.styles import STYLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OURS = ("auto", "auto-5", "linkmix")
-"""Methods that are no rivals."""
+"""Our methods; all others are rivals."""
 BEHIND = 0.02
-"""Difference that counts as behind."""
+"""A method counts as behind if the difference is larger."""
 SCORES = {
     "ARI of predict": ("ari_predict", "ari"),
     "ARI of labels_": ("ari", "ari"),
     "purity of predict": ("purity_predict", "purity"),
     "purity of labels_": ("purity", "purity"),
 }
-"""What is averaged: the column of the runs, and the one to take where a method has no ``predict``."""
+"""The scores: a column of the table of runs, and the one to use for methods without ``predict``."""
 
 
 def mean_scores(table: "pd.DataFrame", score: str = "ARI of predict") -> "pd.DataFrame":
-    """Mean over data sets and trials for each method and number of links, with the seconds of a fit; the best first.
+    """Mean score over data sets and trials for each method and number of links, and the mean seconds of a fit.
 
     Parameters
     ----------
     table : DataFrame
         Runs of the experiment ``fewest-links``.
     score : str
-        Of `SCORES`.
+        A name in `SCORES`.
 
     Returns
     -------
     DataFrame
-        Columns ``method``, the numbers of links, and ``seconds``. A method that uses no links has one number for all.
+        Columns ``method``, the numbers of links, and ``seconds``; the best method first. A method that uses no links
+        has the same mean for all numbers of links.
     """
     scored = _scored(table, score)
     by_data = scored.groupby(["method", "data", "n_links"])["score"].mean()
@@ -47,7 +49,7 @@ def mean_scores(table: "pd.DataFrame", score: str = "ARI of predict") -> "pd.Dat
 
 
 def against_rivals(table: "pd.DataFrame", ours: str = "auto", score: str = "ARI of predict") -> "pd.DataFrame":
-    """One of our methods and the best rival, on each data set at each number of links.
+    """Compare one of our methods with the best rival, on each data set at each number of links.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def against_rivals(table: "pd.DataFrame", ours: str = "auto", score: str = "ARI 
     ours : str
         Name of the method.
     score : str
-        Of `SCORES`.
+        A name in `SCORES`.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def against_rivals(table: "pd.DataFrame", ours: str = "auto", score: str = "ARI 
 
 
 def mean_curves(table: "pd.DataFrame") -> Figure:
-    """Mean ARI of ``predict`` over all data sets against the number of links.
+    """Draw the mean ARI of ``predict`` over all data sets against the number of links.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def mean_curves(table: "pd.DataFrame") -> Figure:
             linewidth=width,
             markersize=5,
         )
-        # Names beside the ends of the curves, apart enough to be read.
+        # Names at the ends of the curves, far enough apart to be readable.
         place = min([heights[-1], *(end - 0.022 for end in ends)])
         ends.append(place)
         axes.text(numbers[-1] * 1.05, place, style.name, color=style.colour, va="center", fontsize=8)
@@ -119,7 +121,7 @@ def mean_curves(table: "pd.DataFrame") -> Figure:
 
 
 def _scored(table: "pd.DataFrame", score: str) -> "pd.DataFrame":
-    """Runs with a column ``score``; those of a method without links are repeated for each number of links."""
+    """Runs with a column ``score``; runs of methods that use no links are repeated for each number of links."""
     import pandas as pd
 
     column, other = SCORES[score]

@@ -1,6 +1,5 @@
-"""What the experiments run: data, links, methods and seeds, and the table that comes of it."""
+"""What the experiments run: data, links, methods and seeds, and the resulting table."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -11,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from linkmix.basics.arrays import Array, Floats
+from linkmix.basics.files import aside
 from linkmix.densities import Gaussian
 from linkmix.engine import class_log_joint, starts
 from linkmix.rivals import GMPR
@@ -35,7 +35,7 @@ class Grid:
     data, methods : tuple of str
         Names of data sets and of methods.
     n_links : tuple of int
-        Numbers of links; methods that use no links are run once, with none.
+        Numbers of links; methods that use no links are run once, without any.
     kind : {"both", "must", "cannot", "even"}
         Which links.
     """
@@ -46,13 +46,12 @@ class Grid:
     kind: KIND = "both"
 
     def runs(self, seed: int) -> Iterator[Run]:
-        """Give the runs of one trial."""
+        """Yield the runs of one trial."""
         for name in self.data:
             for method in self.methods:
-                of_use = METHODS_AND_VARIANTS[method]
-                blind = not (of_use.uses_must or of_use.uses_cannot)
-                for n in (0,) if blind else self.n_links:
-                    yield Run(name, method, "both" if blind else self.kind, n, seed)
+                uses_links = METHODS_AND_VARIANTS[method].uses_links
+                for n in self.n_links if uses_links else (0,):
+                    yield Run(name, method, self.kind if uses_links else "both", n, seed)
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,13 @@ class Experiment:
     Attributes
     ----------
     name : str
-        What the command line knows it by.
+        Its name on the command line.
     title : str
         What it shows.
     grids : tuple of Grid
         What is run in each trial.
     trials : int
-        Number of trials if none is asked for.
+        Default number of trials.
     """
 
     name: str
@@ -77,7 +76,7 @@ class Experiment:
     trials: int = 100
 
     def runs(self, trials: int) -> Iterator[Run]:
-        """Give all runs, trial by trial: each trial takes as long as the others, so the time left can be told."""
+        """Yield all runs, trial by trial: trials take equally long, so the time left can be estimated."""
         for seed in range(trials):
             yield from dict.fromkeys(run for grid in self.grids for run in grid.runs(seed))  # grids may overlap
 
@@ -102,7 +101,7 @@ METHODS_AND_VARIANTS: dict[str, Method] = METHODS | {
         ),
     )
 }
-"""The methods of the registry and the settings that some experiments need."""
+"""The methods of the registry, and variants that some experiments need."""
 
 MIXTURES = ("gmm", "paper", "gmm-ec")
 ALL_OF_THE_PAPER = (*MIXTURES, "spectral", "sskk", "csc")
@@ -114,7 +113,7 @@ FEWEST_DATA = (
     *("thyroid", "haberman", "iris", "wine", "breast-cancer"),
     *(f"{name}@1000" for name in ("mnist-123", "mnist-4567", "segment", "pendigits", "digits", "coil20-20")),
 )
-"""At most 1000 rows of each, because some rivals take time with the cube of their number."""
+"""At most 1000 rows of each, because some rivals take time cubic in the number of rows."""
 
 
 def _purity_against_links(name: str, title: str, n_links: tuple[int, ...]) -> Experiment:
@@ -134,7 +133,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (
         Experiment(
             "toy",
-            "Two clusters that could be split in two ways; two links of either kind choose the way",
+            "Two clusters that could be split in two ways; two links of either kind decide",
             (
                 Grid(("toy", "toy-large"), ("gmm", "paper"), (4,), "even"),
                 *(Grid(("toy",), ("paper", "paper-toy"), (2,), kind) for kind in ("must", "cannot")),
@@ -143,7 +142,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "two-moons",
-            "Two moons: two clusters per class trace what one cannot",
+            "Two moons: two clusters per class follow a shape that one cannot",
             (Grid(("two-moons",), ("gmm", "paper", "paper-2"), (4, 16, 64), "even"),),
         ),
         _purity_against_links("haberman", "Survival after surgery: purity against links", UCI_LINKS),
@@ -187,8 +186,8 @@ def run(
     names : sequence of str
         Names from `EXPERIMENTS`.
     folder : Path
-        Where the journal of runs is kept and the table written; it is made if it is not there. A run that was stopped,
-        in whatever way, goes on from the journal.
+        Folder of the journal of runs and the table; it is created if it does not exist. If the run is interrupted, the
+        next one continues from the journal.
     trials : int, optional
         Number of trials; by default that of each experiment.
     n_jobs : int, default=1
@@ -199,14 +198,14 @@ def run(
     Returns
     -------
     pandas.DataFrame
-        One row for each run, as of `linkmix.compare`, with the name of the experiment in a first column. Runs that two
-        experiments share are made once and have a row in each.
+        One row per run, as returned by `linkmix.compare`, with the name of the experiment in the first column. A run
+        that two experiments share is made once and has a row in each.
     """
     import pandas as pd
 
     chosen = [experiment_named(name) for name in names]
     runs = {experiment.name: list(experiment.runs(trials or experiment.trials)) for experiment in chosen}
-    # Trials of all experiments side by side, so that the time left can be told from the trials that are done.
+    # Interleave the trials of all experiments, so that the time left can be estimated from the finished trials.
     in_order = sorted((run for some in runs.values() for run in some), key=lambda run: run.seed)
     sets = {name: load(name) for experiment in chosen for name in experiment.data}
     folder.mkdir(parents=True, exist_ok=True)
@@ -219,17 +218,13 @@ def run(
     ]
     whole = pd.concat(parts, ignore_index=True)
     whole = whole[["experiment", *whole.columns.drop("experiment")]]
-    aside = folder / f".{TABLE}.{os.getpid()}"
-    try:
-        whole.to_parquet(aside, index=False)
-        aside.replace(folder / TABLE)
-    finally:
-        aside.unlink(missing_ok=True)
+    with aside(folder / TABLE) as place:
+        whole.to_parquet(place, index=False)
     return whole
 
 
 def experiment_named(name: str) -> Experiment:
-    """Experiment of a name, or an error that lists all names.
+    """Return the experiment with a name; an unknown name is an error that lists all names.
 
     Examples
     --------
@@ -243,12 +238,12 @@ def experiment_named(name: str) -> Experiment:
 
 @cache
 def load(name: str) -> tuple[Floats, Array]:
-    """Points and true classes of a data set, fetched if need be.
+    """Points and true classes of a data set, downloaded if necessary.
 
     Parameters
     ----------
     name : str
-        Name of a data set. With ``@`` and a number at its end, a random sample of so many rows, always the same.
+        Name of a data set. With ``@`` and a number at its end: a random sample of that many rows, always the same.
 
     Returns
     -------
@@ -269,7 +264,7 @@ def load(name: str) -> tuple[Floats, Array]:
 
 
 def floor(y: Array) -> float:
-    """Share of the largest class, below which purity can not fall.
+    """Share of the largest class, below which purity cannot fall.
 
     Examples
     --------
@@ -281,7 +276,7 @@ def floor(y: Array) -> float:
 
 
 def ceiling(X: Floats, y: Array) -> float:
-    """Purity that a supervised mixture reaches on rows that it has not seen: one shrunk Gaussian for each class.
+    """Purity of a supervised mixture on held-out rows: one Gaussian per class, with shrunk covariances.
 
     Parameters
     ----------
@@ -293,7 +288,7 @@ def ceiling(X: Floats, y: Array) -> float:
     Returns
     -------
     float
-        Purity over five folds.
+        Purity of the predictions of a five-fold cross-validation.
 
     Examples
     --------

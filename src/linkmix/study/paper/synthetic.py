@@ -1,10 +1,11 @@
-"""Two made data sets of the paper, with the starts and the links of its panels.
+"""The two synthetic data sets of the paper, with the starts and the links of its figures.
 
-The paper prints neither its points nor its starts nor its links. Those below were looked for, among thousands for the
-toy and hundreds for the moons: they show what the paper shows, and still do so when the points move a little. They say
-what four links can do, not what they do on average. Of 100 random starts of the toy with random links, 72 end at left
-and right without links; four links turn 8 of these, and with 200 points none of 79. On the moons, 120 pairs of a random
-start and a draw of four links have a median of 29 errors without links, 22 with one cluster per class, 7 with two.
+The paper prints neither its points nor its starts nor its links. Those below were selected from thousands of candidates
+for the toy and hundreds for the moons: they show what the paper shows, and still do so if the points move a little.
+They show what four links can do, not what they do on average. Of 100 random starts of the toy with random links, 72 end
+at left and right without links; four links turn 8 of these, and with 200 points none of 79. On the moons, 120 pairs of
+a random start and a draw of four links have a median of 29 errors without links, 22 with one cluster per class, 7 with
+two.
 """
 
 from collections.abc import Sequence
@@ -20,13 +21,13 @@ from linkmix.mixture import LinkMixture
 from linkmix.rivals import GMM, GMPR
 
 TOY_START = (0, 38)
-"""Rows of the toy that are the first means: a point of the upper left group and one of the lower right group."""
+"""Rows of the toy that are the initial means: a point of the upper left group and one of the lower right group."""
 TOY_LINKS = Links(must=[(7, 17), (21, 31)], cannot=[(3, 20), (18, 36)])
 """Must-links from left to right and cannot-links from above to below, one on each side."""
 MOONS_START = (96, 57)
-"""Rows of the moons that are the first means of the classes, drawn by k-means++."""
+"""Rows of the moons that are the initial means of the classes, drawn by k-means++."""
 MOONS_CLUSTERS = ((96, 74), (68, 25))
-"""Rows that are the first means of two clusters per class, drawn by k-means++ from the points nearest to each start."""
+"""Rows that are the initial means of two clusters per class, drawn by k-means++ among the points nearest to each."""
 MOONS_LINKS = Links(must=[(14, 46), (29, 79)], cannot=[(55, 91), (76, 86)])
 """The first two must-links and the first two cannot-links of a random draw."""
 
@@ -34,7 +35,7 @@ MOONS_LINKS = Links(must=[(14, 46), (29, 79)], cannot=[(55, 91), (76, 86)])
 def toy() -> tuple[Floats, Ints]:
     """Four groups of ten points at the corners of a rectangle; the classes are above and below the x-axis.
 
-    The rectangle is wider than high, so a mixture of two Gaussians describes left and right better than the classes.
+    The rectangle is wider than it is high, so a mixture of two Gaussians prefers left and right to the classes.
 
     Returns
     -------
@@ -53,7 +54,7 @@ def toy() -> tuple[Floats, Ints]:
 
 
 def toy_large() -> tuple[Floats, Ints]:
-    """Give the toy with a hundred points at each corner.
+    """Return the toy with a hundred points at each corner.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def _corners(n_each: int) -> tuple[Floats, Ints]:
 
 
 def two_moons() -> tuple[Floats, Ints]:
-    """Two half circles that reach into each other, 50 points each, with a little noise.
+    """Two interleaved half circles of 50 points each, with a little noise.
 
     Returns
     -------
@@ -106,14 +107,14 @@ def start_at(
     X : ndarray of shape (n_samples, n_features)
         Points.
     class_rows : sequence of int
-        For each class the row that points are compared with to be of that class.
+        One row per class; each point belongs to the class of the nearest one.
     cluster_rows : sequence of sequences of int, optional
-        For each class the rows that are the means of its clusters; its own row if not given.
+        For each class, the rows that are the means of its clusters; by default the row of the class.
 
     Returns
     -------
     dict
-        What `LinkMixture` takes as ``init``. All weights are equal.
+        The argument ``init`` of `LinkMixture`. All weights are equal.
 
     Examples
     --------
@@ -139,7 +140,7 @@ def start_at(
 
 
 def toy_fits(X: Floats) -> dict[str, LinkMixture]:
-    """Fit the toy from its one start: without links, with all four, with the must-links, with the cannot-links.
+    """Fit the toy from the same start without links, with all four, with the must-links and with the cannot-links.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def two_moons_fits(X: Floats) -> dict[str, LinkMixture]:
 
 
 def count_errors(y: Array, labels: Array) -> int:
-    """Number of points of the wrong class when two classes are named as well as possible.
+    """Number of misclassified points, for the better of the two ways to match the classes.
 
     Parameters
     ----------

@@ -1,0 +1,109 @@
+"""Names and looks of methods and data sets.
+
+A method has the same colour, marker and dashes in all figures. No two methods share both colour and marker, so they can
+be told apart in greyscale too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+from matplotlib.lines import Line2D
+
+from linkmix.plots import DASHED, INK, SOLID, Dashes
+
+CLUSTERS_PER_CLASS = ("paper", "paper-2", "paper-3", "paper-4")
+DATA_NAMES = {
+    "haberman": "Haberman",
+    "thyroid": "Thyroid",
+    "iris": "Iris",
+    "wine": "Wine",
+    "breast-cancer": "Breast cancer",
+    "segment": "Segment",
+    "pendigits": "Pendigits",
+    "digits": "Digits 8 x 8",
+    "balance": "Balance",
+    "mnist-123": "MNIST 1, 2, 3",
+    "mnist-4567": "MNIST 4, 5, 6, 7",
+    "coil20-10": "COIL-20, d = 10",
+    "coil20-15": "COIL-20, d = 15",
+    "coil20-20": "COIL-20, d = 20",
+}
+DOTTED: Dashes = (0, (1.2, 1.8))
+DASH_DOT: Dashes = (0, (6, 1.8, 1.2, 1.8))
+_LONG: Dashes = (0, (8, 2.5))
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a method looks in every figure.
+
+    Attributes
+    ----------
+    name : str
+        Its name for readers.
+    colour, marker : str
+        As in matplotlib. A method that uses no links is a level line and has no marker.
+    dashes : str or tuple
+        Line style.
+    """
+
+    name: str
+    colour: str
+    marker: str
+    dashes: Dashes
+
+
+STYLES: dict[str, Style] = {
+    "auto": Style("AutoLinkMixture", "#D55E00", "o", SOLID),
+    "auto-5": Style("AutoLinkMixture, 5", "#D55E00", "h", DASHED),
+    "linkmix": Style("LinkMixture, graph", "#B8860B", "o", _LONG),
+    "paper": Style("GM-PR", "#0072B2", "s", SOLID),
+    "gmm": Style("GMM", "#777777", "", DASHED),
+    "gmm-ec": Style("GMM-EC", "#009E73", "^", _LONG),
+    "em-pc": Style("EM-PC", "#CC79A7", "D", DASHED),
+    "ppc": Style("PPC", "#E69F00", "v", DASH_DOT),
+    "spectral": Style("SC", "#8C564B", "", DASH_DOT),
+    "sskk": Style("SSKK", "#E69F00", "P", DASHED),
+    "csc": Style("CSC", "#56B4E9", "X", DASH_DOT),
+    "cop-kmeans": Style("COP-KMeans", "#117733", "<", DASHED),
+    "pck-means": Style("PCKMeans", "#882255", ">", DASH_DOT),
+    "mpck-means": Style("MPCKMeans", "#AA4499", "p", _LONG),
+    "e2cp": Style("E2CP", "#332288", "*", _LONG),
+    "e2cp-sparse": Style("E2CP, sparse", "#332288", "d", DASHED),
+    "paper-2": Style("GM-PR, K = 2", "#D55E00", "^", _LONG),
+    "paper-3": Style("GM-PR, K = 3", "#009E73", "D", DASHED),
+    "paper-4": Style("GM-PR, K = 4", "#111111", "v", DASH_DOT),
+}
+"""Style of each method of `linkmix.study.registry.METHODS`, and of GM-PR with several clusters per class."""
+
+
+def data_name(name: str) -> str:
+    """Name of a data set for readers.
+
+    Parameters
+    ----------
+    name : str
+        Name in the table; a number after ``@`` is the number of rows drawn from it.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> data_name("mnist-123@1000"), data_name("my own")
+    ('MNIST 1, 2, 3 (1000 rows)', 'my own')
+    """
+    plain, _, rows = name.partition("@")
+    return DATA_NAMES.get(plain, plain) + (f" ({rows} rows)" if rows else "")
+
+
+def level_mark(dashes: Dashes) -> Line2D:
+    """Legend entry of a level line."""
+    return Line2D([], [], color=INK, linewidth=1.0, linestyle=dashes)
+
+
+def letters() -> Iterator[str]:
+    """Yield the letters of the panels."""
+    return (chr(ord("a") + i) for i in count())

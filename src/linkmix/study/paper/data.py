@@ -16,7 +16,6 @@ import hashlib
 import io
 import os
 import re
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +31,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.files import aside
 
 __all__ = ["DATA", "BadData", "Dataset", "MissingData", "Spec", "fetch", "load", "where"]
 
@@ -301,14 +301,9 @@ def _write(file: File, raw: Raw, folder: Path) -> Path:
         lines += [[*map(repr, x), file.labels[k][0]] for x, k in zip(raw.X.tolist(), raw.y.tolist(), strict=True)]
         content.write(gzip.compress("".join(",".join(line) + "\n" for line in lines).encode(), mtime=0))
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=file.name, delete=False) as aside:
-        try:
-            aside.write(content.getvalue())
-            aside.close()
-            return Path(aside.name).replace(folder / file.name)
-        except BaseException:
-            Path(aside.name).unlink(missing_ok=True)
-            raise
+    with aside(folder / file.name) as place:
+        place.write_bytes(content.getvalue())
+    return folder / file.name
 
 
 # ------------------------------------------------------------------------------------------- the formats of the sources

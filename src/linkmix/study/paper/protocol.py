@@ -1,6 +1,5 @@
 """What the experiments run: data, links, methods and seeds, and the table that comes of it."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -11,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from linkmix.basics.arrays import Array, Floats
+from linkmix.basics.files import aside
 from linkmix.densities import Gaussian
 from linkmix.engine import class_log_joint, starts
 from linkmix.rivals import GMPR
@@ -219,12 +219,8 @@ def run(
     ]
     whole = pd.concat(parts, ignore_index=True)
     whole = whole[["experiment", *whole.columns.drop("experiment")]]
-    aside = folder / f".{TABLE}.{os.getpid()}"
-    try:
-        whole.to_parquet(aside, index=False)
-        aside.replace(folder / TABLE)
-    finally:
-        aside.unlink(missing_ok=True)
+    with aside(folder / TABLE) as place:
+        whole.to_parquet(place, index=False)
     return whole
 
 

@@ -29,9 +29,10 @@ class Answer:
     annotator : str or None
         Who says it.
     confidence : float or None
-        Probability that it is right; None if nothing else is known than `given` and the number of answers.
+        Probability that it is right. None means certain if it is given; otherwise it follows from all answers about
+        the pair.
     given : bool
-        Whether it was known at the beginning, and is certain if it has no confidence. It cannot be undone.
+        Whether it was known at the beginning, from a file or an argument. It cannot be undone then.
     """
 
     a: int
@@ -147,7 +148,7 @@ def as_full_links(answers: Iterable[Answer]) -> Links:
 
 
 class Answers:
-    """All that was said and not taken back: an answer updates it, and is not followed by a pass over all others.
+    """All that was said and not taken back. One more answer updates it, without a pass over the others.
 
     Iterating gives the answers in their order, those that were given first.
 

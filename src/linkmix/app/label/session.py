@@ -297,7 +297,8 @@ class Session:
     @property
     def n_links(self) -> dict[str, int]:
         """How many must-links (same) and cannot-links (different) there are."""
-        return _count(self._said.links)
+        with self._lock:
+            return _count(self._said.links)
 
     def status(self) -> dict[str, Any]:
         """Everything that a page shows beside the question and the map, as JSON can hold it."""
@@ -349,9 +350,8 @@ class Session:
         signal = self._asker.stop_signal if self._models >= 2 else 1.0
         share = f"about {100 * signal:.0f} %" if signal >= 0.01 else "less than 1 %"
         if self._models < 2:
-            sentence = (
-                f"It is too early to say when to stop: answer {2 * self._asker.settings.refit_every} questions first."
-            )
+            enough = 2 * self._asker.settings.refit_every
+            sentence = f"It is too early to say when to stop: answer {enough} questions first."
         elif self._settled >= 2:
             sentence = f"You can stop: {share} of the labels may still change."
         else:

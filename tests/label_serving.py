@@ -17,6 +17,9 @@ from linkmix.tables import read_points
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["pytest", "linkmix.app.label.server"])
 
+IDS = [f"p{i}" for i in range(60)]
+"""Ids of the points that `write_points` writes."""
+
 
 def write_points(path: Path, n_each: int = 20, extra: dict[str, list[str]] | None = None) -> Path:
     """Three round classes; ids p0, p1, ... and the class is the id divided by ``n_each``."""

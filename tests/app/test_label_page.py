@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from browser import chromium
-from label_serving import Serving, free_port, write_points
+from label_serving import IDS, Serving, free_port, write_points
 from linkmix.app.label.answers import fold
 from linkmix.tables import read_links, read_points
 
@@ -178,7 +178,7 @@ def test_points_are_linked_on_the_map_and_links_removed(browser, serving):
         page.wait_for_selector("#link-same:focus")
         page.keyboard.press("Enter")
         link_count(page, 1)
-    assert [link.pair for link in fold(serving.entries()).links] == [("p10", "p11")]
+    assert [link.pair for link in fold(serving.entries(), IDS).said.links] == [(10, 11)]
 
 
 def test_a_lasso_says_that_all_belong_together(browser, serving):
@@ -283,7 +283,7 @@ def test_the_page_goes_on_when_the_server_is_killed_and_started_again(browser, t
     assert len(set(keys)) == len(keys) == answered
     assert answered >= 4
     links = read_links(tmp_path / "points-links.csv", read_points(points).ids)
-    assert links.n_must + links.n_cannot == len(fold(entries).links)
+    assert links.n_must + links.n_cannot == len(fold(entries, IDS).said.links)
     assert f"points-links.csv: {links.n_must} must-links and {links.n_cannot} cannot-links." in said
 
 

@@ -7,7 +7,7 @@ from http.client import HTTPException
 
 import pytest
 
-from label_serving import Serving, write_points
+from label_serving import IDS, Serving, write_points
 from linkmix.app.label import server
 from linkmix.app.label.answers import fold
 from linkmix.app.label.session import Session
@@ -233,7 +233,7 @@ def test_addresses_that_a_browser_can_open():
 def test_two_servers_on_one_journal_are_refused(tmp_path):
     with (
         Serving(write_points(tmp_path / "points.csv")) as serving,
-        pytest.raises(BadFile, match=r"links\.csv\.journal.*another linkmix label"),
+        pytest.raises(BadFile, match=r"links\.csv\.journal.*another linkmix"),
     ):
         Session(read_points(serving.points), 3, serving.links, tmp_path)
 
@@ -307,11 +307,11 @@ def test_50_kills_at_random_moments_lose_no_answer_and_double_none(tmp_path):
     assert keys == sorted(keys, key=int)
     assert len(acknowledged) >= N_KILLS // 2
     links = read_links(serving.links, read_points(serving.points).ids)
-    state = fold(entries)
+    record = fold(entries, IDS)
     assert links.cannot.tolist() == [[0, 59]]
     assert (
         links.n_must
-        == len(state.links) - 1
+        == len(record.said.links) - 1
         == sum(one["entry"] == "answer" for one in entries) - len([one for one in entries if one["entry"] == "undo"])
     )
     assert undone <= {one["of"] for one in entries if one["entry"] == "undo"}
@@ -337,7 +337,7 @@ def test_the_command_says_what_is_wrong(tmp_path):
     assert command(points).exit_code == 2  # no number of classes
     result = command(points, "--classes", 61, "--port", 0)
     assert result.exit_code == 2
-    assert "60 points can not make 61 classes" in result.output
+    assert "60 points cannot make 61 classes" in result.output
     (tmp_path / "points-links.csv").write_text("a,b,kind\np0,nobody,must\n")
     result = command(points, "--classes", 3, "--port", 0)
     assert result.exit_code == 2

@@ -1,6 +1,6 @@
+"""A session of labelling: nothing is lost, and what was said comes to the right links."""
+
 import json
-import os
-import resource
 import threading
 
 import numpy as np
@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from label_serving import write_points
-from linkmix.app.label.answers import fold
+from label_serving import IDS, write_points
+from linkmix.app.label.answers import Record, fold
 from linkmix.app.label.cards import Cards
-from linkmix.app.label.journal import Journal
 from linkmix.app.label.session import MOST_TOGETHER, NotPossible, Session
 from linkmix.basics.errors import BadFile
+from linkmix.queries import SAID
 from linkmix.tables import Points, read_links, read_points
 
 CLASS = np.repeat([0, 1, 2], 20)
@@ -36,82 +36,16 @@ def links_file(points_file):
     return points_file.with_name("links.csv").read_text()
 
 
-# The journal
-
-
-@given(
-    entries=st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=5) | st.integers()), max_size=5),
-    data=st.data(),
-)
-def test_a_journal_cut_anywhere_keeps_all_whole_lines(tmp_path_factory, entries, data):
-    path = tmp_path_factory.mktemp("cut") / "journal"
-    journal = Journal(path)
-    ends = [0]
-    for entry in entries:
-        journal.append(entry)
-        ends.append(path.stat().st_size)
-    journal.close()
-    cut = data.draw(st.integers(0, ends[-1]))
-    os.truncate(path, cut)
-    journal = Journal(path)
-    n_whole = sum(end <= cut for end in ends) - 1
-    assert journal.entries == entries[:n_whole]
-    journal.append({"after": "the crash"})
-    journal.close()
-    journal = Journal(path)
-    assert journal.entries == [*entries[:n_whole], {"after": "the crash"}]
-    journal.close()
-
-
-def test_rubbish_at_the_end_is_cut_off_and_in_the_middle_refused(tmp_path):
-    path = tmp_path / "journal"
-    path.write_bytes(b'{"a":1}\n\0\0\0\0\n')
-    journal = Journal(path)
-    assert journal.entries == [{"a": 1}]
-    journal.close()
-    path.write_bytes(b'{"a":1}\nrubbish\n{"a":2}\n')
-    with pytest.raises(BadFile, match=r"journal.*2.*is no entry of a journal"):
-        Journal(path)
-
-
-def test_a_second_one_is_refused_and_the_first_goes_on(tmp_path):
-    journal = Journal(tmp_path / "journal")
-    with pytest.raises(BadFile, match="another linkmix label has this journal open"):
-        Journal(tmp_path / "journal")
-    journal.append({"a": 1})
-    journal.close()
-    again = Journal(tmp_path / "journal")
-    assert again.entries == [{"a": 1}]
-    again.close()
-
-
-def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path):
-    journal = Journal(tmp_path / "journal")
-    journal.append({"a": 1})
-    size = journal.path.stat().st_size
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            journal.append({"text": "x" * 100})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert journal.path.stat().st_size == size
-    journal.append({"a": 2})
-    assert journal.entries == [{"a": 1}, {"a": 2}]
-    journal.close()
-
-
 # What entries come to
 
 PEOPLE = st.sampled_from([None, "ida", "eva"])
-IDS = st.lists(st.sampled_from("abcd"), min_size=2, max_size=2, unique=True)
+TWO = st.lists(st.sampled_from(IDS[:4]), min_size=2, max_size=2, unique=True)
 
 
 @given(
     st.lists(
-        st.tuples(st.just("answer"), IDS, st.sampled_from(["same", "different", "unsure", "skip"]), PEOPLE)
-        | st.tuples(st.just("remove"), IDS, st.none(), PEOPLE)
+        st.tuples(st.just("answer"), TWO, st.sampled_from(["same", "different", "unsure", "skip"]), PEOPLE)
+        | st.tuples(st.just("remove"), TWO, st.none(), PEOPLE)
         | st.tuples(st.just("undo"), st.none(), st.none(), PEOPLE),
         max_size=30,
     )
@@ -139,10 +73,18 @@ def test_links_are_the_last_word_of_each_person(steps):
             expected = {link for link in expected if link[0] != pair or link[1] != who}
             if entry["said"] != "unsure":
                 expected.add((pair, who, entry["said"]))
-    state = fold(journal)
-    assert {(frozenset(link.pair), link.annotator, link.said) for link in state.links} == expected
-    assert len(state.links) == len(expected)
-    assert [entry["key"] for entry in state.undoable] == [entry["key"] for entry in lasting]
+    at_once, one_by_one = fold(journal, IDS), Record(IDS)
+    for entry in journal:
+        one_by_one.take(entry)
+    for record in (at_once, one_by_one):
+        links = record.said.links
+        assert {(frozenset((IDS[link.a], IDS[link.b])), link.annotator, link.said) for link in links} == expected
+        assert len(links) == len(expected)
+        assert list(record.said.turns) == [entry["key"] for entry in lasting]
+        answered = [entry["said"] for entry in lasting if entry["entry"] == "answer"]
+        assert record.counts == {said: answered.count(said) for said in SAID}
+    assert one_by_one.said.links == at_once.said.links  # in the same order
+    assert list(one_by_one.said) == list(at_once.said)
 
 
 # The session
@@ -329,8 +271,7 @@ def test_answers_lead_to_the_classes_and_to_the_sign_to_stop(points_file):
             rows = [pair["a"]["row"], pair["b"]["row"]]
             said = "same" if CLASS[rows[0]] == CLASS[rows[1]] else "different"
             session.write(answer(str(i), *rows, said, page="page"))
-            with session._lock:  # let the refit catch up, as a person does who thinks
-                session._lock.wait_for(lambda: not session._refit_wanted and session._fitting_since is None, 20)
+            assert session.background.wait(60)  # let the refit catch up, as a person does who thinks
         labels = session.labels()
         assert len(set(zip(labels.tolist(), CLASS.tolist(), strict=True))) == 3
         stop = session.status()["stop"]
@@ -356,10 +297,9 @@ def test_answers_lead_to_the_classes_and_to_the_sign_to_stop(points_file):
     ],
 )
 def test_requests_without_sense_are_refused_and_leave_no_trace(points_file, wrong, message):
-    with opened(points_file) as session:
-        with pytest.raises(ValueError, match=message):
-            session.write(answer("k1", 0, 1) | wrong)
-        assert not session._journal.entries
+    with opened(points_file) as session, pytest.raises(ValueError, match=message):
+        session.write(answer("k1", 0, 1) | wrong)
+    assert not points_file.with_name("links.csv.journal").read_bytes()
 
 
 def test_names_are_kept_without_what_would_break_a_line(points_file):
@@ -377,6 +317,30 @@ def test_answers_about_another_table_are_refused(points_file, tmp_path):
         opened(points_file)
     points_file.write_text(points_file.read_text() + '"p59","1","1"\n')
     opened(points_file).close()  # nothing is locked by the one that failed
+
+
+def test_a_link_of_a_point_that_has_left_the_table_does_not_come_back(points_file):
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 59))
+        session.write({"entry": "remove", "key": "k2", "rows": [0, 59]})
+    points_file.write_text("\n".join(points_file.read_text().splitlines()[:-1]) + "\n")
+    with opened(points_file) as session:
+        with pytest.raises(NotPossible, match="p0 and p59 are not all in the table any more"):
+            session.write({"entry": "undo", "key": "k3"})
+        assert session.n_links == {"same": 0, "different": 0}
+
+
+def test_rows_may_change_their_order_between_two_starts(points_file):
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1))
+        session.write(answer("k2", 0, 30, "different", "ida"))
+    head, *lines = points_file.read_text().splitlines()
+    points_file.write_text("\n".join([head, *reversed(lines)]) + "\n")
+    with opened(points_file) as session:
+        shown = {tuple(link["ids"]): link["rows"] for link in session.status()["links"]}
+        assert shown == {("p0", "p1"): [59, 58], ("p0", "p30"): [59, 29]}
+        session.write({"entry": "undo", "key": "k3", "annotator": "ida"})
+    assert links_file(points_file) == "a,b,kind\np0,p1,must\n"
 
 
 # Cards

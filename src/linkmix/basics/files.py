@@ -1,6 +1,7 @@
 """Files that are written whole or not at all."""
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,19 +9,20 @@ from pathlib import Path
 
 @contextmanager
 def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a name beside ``path`` to write to; what is there at the end becomes ``path``.
+    """Give a temporary name beside ``path`` to write to; at the end, what was written there replaces ``path``.
 
-    If anything goes wrong before the end, an interrupt included, nothing is left and an earlier file stays as it was.
+    If anything goes wrong before the end, an interrupt included, the temporary file is removed and an earlier file
+    stays as it was.
 
     Parameters
     ----------
     path : path
-        What to write; a file of this name is replaced.
+        The file to write.
 
     Yields
     ------
     Path
-        Where to write it.
+        Where to write it. The suffix is that of ``path``; the name is different in each thread and process.
 
     Examples
     --------
@@ -33,7 +35,7 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['notes.txt']
     """
     target = Path(path)
-    place = target.with_name(f".{target.name}.{os.getpid()}")
+    place = target.with_name(f".{target.stem}.{os.getpid()}-{threading.get_ident()}{target.suffix}")
     try:
         yield place
         with place.open("rb+") as file:

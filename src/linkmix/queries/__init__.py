@@ -1,7 +1,21 @@
 """Which pair to ask about next."""
 
+from linkmix.queries.answers import SAID, Answer, Answers
+from linkmix.queries.background import Background
 from linkmix.queries.questioner import STRATEGIES, Questioner, Strategy
 from linkmix.queries.refit import Refit
-from linkmix.queries.state import SAID, Answer, State
+from linkmix.queries.settings import QuestionSettings
+from linkmix.queries.state import State
 
-__all__ = ["SAID", "STRATEGIES", "Answer", "Questioner", "Refit", "State", "Strategy"]
+__all__ = [
+    "SAID",
+    "STRATEGIES",
+    "Answer",
+    "Answers",
+    "Background",
+    "QuestionSettings",
+    "Questioner",
+    "Refit",
+    "State",
+    "Strategy",
+]

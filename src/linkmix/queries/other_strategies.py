@@ -1,7 +1,7 @@
-"""Other strategies, to compare with: each is a function of the state.
+"""Strategies to compare ours with. Each is a function of the state.
 
 Explore-consolidate (Basu, Banerjee and Mooney 2004), min-max (Mallapragada, Jin and Jain 2008), NPU (Xiong, Azimi and
-Fern 2014), and one in the manner of COBRAS (Van Craenendonck, Dumancic, Van Wolputte and Blockeel 2018).
+Fern 2014), and one after COBRAS (Van Craenendonck, Dumancic, Van Wolputte and Blockeel 2018).
 """
 
 from collections.abc import Callable, Iterable
@@ -11,35 +11,34 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from linkmix.basics.arrays import Floats, Ints
-from linkmix.queries.state import Ground, Known, State, squared_distances
+from linkmix.queries.answers import Pair, pair_of
+from linkmix.queries.groups import Known
+from linkmix.queries.state import Ground, State, squared_distances
 
-Pair = tuple[int, int]
 Choose = Callable[[list[list[int]], Ints], Ints]
-"""From neighbourhoods and rows that are in none of them to the row, as an array of one, to ask about."""
-PAIRS = 5000
-"""Random pairs that are looked at."""
+"""From neighbourhoods, and the rows that are in none of them, to the row to ask about, as an array of one."""
 
 
 class _Ask(Exception):
-    """A procedure has come to a pair of which nothing is known."""
+    """A procedure needs the answer about a pair of which nothing is known."""
 
     def __init__(self, a: int, b: int) -> None:
         self.pair = (int(a), int(b))
 
 
 class _Oracle:
-    """Answers as far as they are known; else the procedure ends with a question."""
+    """Gives the answers that are known; if one is not, the procedure ends with a question."""
 
     def __init__(self, state: State) -> None:
-        self.known = Known(state.answers)
+        self.known = state.known
         self.aside = state.set_aside()
 
     def same(self, a: int, b: int) -> bool | None:
-        """Whether two rows are of one class; None if one has been unsure."""
+        """Whether two rows are of one class; None if the answer was "unsure" or has just been "skip"."""
         said = self.known.relation(a, b)
         if said is not None:
             return said == "same"
-        if (min(a, b), max(a, b)) in self.aside:
+        if pair_of(a, b) in self.aside:
             return None
         raise _Ask(a, b)
 
@@ -51,8 +50,8 @@ def random(state: State) -> Pair | None:
 
 
 def uncertainty(state: State) -> Pair | None:
-    """The pair of which the model is least sure whether it is of one class."""
-    pairs = _unknown_pairs(state, PAIRS)
+    """The pair whose probability of being of one class is nearest to one half."""
+    pairs = _unknown_pairs(state, state.ground.settings.random_pairs)
     if not len(pairs):
         return None
     together = np.einsum("ij,ij->i", state.probabilities[pairs[:, 0]], state.probabilities[pairs[:, 1]])
@@ -77,7 +76,7 @@ def min_max(state: State) -> Pair | None:
 
 
 def npu(state: State) -> Pair | None:
-    """The point whose neighbourhood is least sure for the number of questions that it takes to find it."""
+    """The point with the most doubt about its neighbourhood for each question that it takes to find it."""
 
     def choose(groups: list[list[int]], rows: Ints) -> Ints:
         belongs = _belongs(state, groups, rows)
@@ -91,13 +90,13 @@ def npu(state: State) -> Pair | None:
 
 def cobras(state: State) -> Pair | None:
     """Cells that are split in two, the largest first, and joined again where their middles are of one class."""
-    oracle, keyed = _Oracle(state), _Keyed(state.ground)
-    parts = [tuple(state.ground.candidates.tolist())]
+    oracle, ground = _Oracle(state), state.ground
+    parts = [tuple(ground.candidates.tolist())]
     try:
         while True:
             groups: list[list[int]] = []  # numbers of the parts of each class, so far
-            middles = [_middle(keyed, part) for part in parts]
-            apart = squared_distances(state.ground.Z[middles], state.ground.Z[middles])
+            middles = [_middle(ground, part) for part in parts]
+            apart = squared_distances(ground.Z[middles], ground.Z[middles])
             for i in range(len(parts)):
                 order = sorted(groups, key=lambda group: apart[i, group].min())
                 home = next((group for group in order if oracle.same(middles[i], middles[group[0]])), None)
@@ -108,21 +107,21 @@ def cobras(state: State) -> Pair | None:
             largest = max(range(len(parts)), key=lambda i: len(parts[i]))
             if len(parts[largest]) < 2:
                 return None
-            parts[largest : largest + 1] = _split(keyed, parts[largest])
+            parts[largest : largest + 1] = _split(ground, parts[largest])
     except _Ask as question:
         return question.pair
 
 
 def _neighbourhoods(state: State, choose: "Choose", explore: bool = True) -> Pair | None:
-    """The frame of strategies that give each point to the neighbourhood it belongs to, the likeliest first."""
+    """Shared by the strategies that assign points to neighbourhoods, one by one, asking about the likeliest first."""
     ground = state.ground
-    known, aside = Known(state.answers), state.set_aside()
+    known, aside = state.known, state.set_aside()
     candidates = ground.candidates
     placed = {row for members in known.members.values() if len(members) > 1 for row in members}
     groups = _cores(known, ground.n_classes, state)
     placed.update(row for group in groups for row in group)
     left = np.array([row for row in candidates.tolist() if row not in placed], dtype=np.int64)
-    focus = [answer.a for answer in state.answers[-1:] if answer.a not in placed]  # goes on until it is placed
+    focus = [answer.a for answer in state.answers[-1:] if answer.a not in placed]  # ask on until it is placed
     for _ in range(len(left) + 1):
         if focus:
             rows: Ints = np.array(focus, dtype=np.int64)
@@ -139,8 +138,7 @@ def _neighbourhoods(state: State, choose: "Choose", explore: bool = True) -> Pai
         x = int(rows[0])
         for g in np.argsort(-_belongs(state, groups, rows)[0], kind="stable"):
             member = groups[g][int(np.argmin(squared_distances(ground.Z[rows], ground.Z[groups[g]])[0]))]
-            pair = (min(x, member), max(x, member))
-            if x != member and known.relation(x, member) is None and pair not in aside:
+            if x != member and known.relation(x, member) is None and pair_of(x, member) not in aside:
                 return x, member
         focus = []
         left = left[left != x]
@@ -175,11 +173,11 @@ def _unknown_pairs(state: State, n: int) -> Ints:
     candidates, random = state.ground.candidates, state.random()
     pairs = candidates[random.randint(len(candidates), size=(4 * n, 2))]
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    known, aside = Known(state.answers), state.set_aside()
-    free = [p for p in map(_pair, pairs) if known.relation(*p) is None and (min(p), max(p)) not in aside]
+    known, aside = state.known, state.set_aside()
+    free = [p for p in map(_pair, pairs) if known.relation(*p) is None and pair_of(*p) not in aside]
     if not free and len(candidates) <= 300:  # nearly all is known: look at every pair
         every = [(int(a), int(b)) for i, a in enumerate(candidates) for b in candidates[:i]]
-        free = [p for p in every if known.relation(*p) is None and (min(p), max(p)) not in aside]
+        free = [p for p in every if known.relation(*p) is None and pair_of(*p) not in aside]
     return np.array(free[:n], dtype=np.int64).reshape(-1, 2)
 
 
@@ -188,32 +186,19 @@ def _pair(two: Iterable[int]) -> Pair:
     return int(a), int(b)
 
 
-class _Keyed:
-    """A ground as a key: the same object is the same ground."""
-
-    def __init__(self, ground: Ground) -> None:
-        self.ground = ground
-
-    def __hash__(self) -> int:
-        return id(self.ground)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Keyed) and self.ground is other.ground
-
-
 @lru_cache(maxsize=4000)
-def _middle(keyed: _Keyed, part: tuple[int, ...]) -> int:
+def _middle(ground: Ground, part: tuple[int, ...]) -> int:
     """The row nearest to the mean."""
-    Z = keyed.ground.Z[list(part)]
+    Z = ground.Z[list(part)]
     return part[int(np.argmin(((Z - Z.mean(axis=0)) ** 2).sum(axis=1)))]
 
 
 @lru_cache(maxsize=4000)
-def _split(keyed: _Keyed, part: tuple[int, ...]) -> list[tuple[int, ...]]:
+def _split(ground: Ground, part: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Two halves by k-means, of which neither is empty."""
     rows = np.array(part)
-    Z = keyed.ground.Z[rows]
+    Z = ground.Z[rows]
     if len(np.unique(Z, axis=0)) < 2:
         return [part[:1], part[1:]]
-    side = KMeans(2, n_init=1, random_state=keyed.ground.seed).fit_predict(Z)
+    side = KMeans(2, n_init=1, random_state=ground.seed).fit_predict(Z)
     return [tuple(rows[side == k].tolist()) for k in (0, 1)]

@@ -1,6 +1,6 @@
 """The one who asks: holds points and answers, picks the next pair, and refits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral
 from types import MappingProxyType
@@ -12,13 +12,16 @@ from sklearn.utils import check_array
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import check_choice, check_number
 from linkmix.data.scaling import Scaling
+from linkmix.data.summary import summarise
 from linkmix.engine.starts import without_gaps
 from linkmix.links import Links
 from linkmix.queries import other_strategies
+from linkmix.queries.answers import SAID, Answer, Answers, Said, as_links
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, linked_labels, refit
-from linkmix.queries.state import SAID, Answer, Ground, Said, State, as_links
+from linkmix.queries.settings import QuestionSettings
+from linkmix.queries.state import Ground, State
 from linkmix.search import AutoLinkMixture
 
 Strategy = Callable[[State], tuple[int, int] | None]
@@ -38,17 +41,13 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 """All strategies by name; "cover" is ours."""
 
 
-SETTLED = 0.03
-"""Below this value of the stop signal, more answers hardly change the labels."""
-
-
 class Questioner:
     """Asks which pairs of points belong together, and learns from the answers.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The points. NaN stands for a value that is not known.
+        The points. NaN stands for an unknown value.
     n_classes : int
         Number of classes.
     strategy : str, default="cover"
@@ -58,21 +57,26 @@ class Questioner:
     labels : array-like of shape (n_samples,), optional
         Class numbers to begin with, such as those of an earlier fit: one more start for the first model.
     wrong : float, default=0.0
-        Share of the answers that is expected to be wrong, below 0.5.
+        Share of answers that are expected to be wrong, below 0.5.
     max_candidates : int, default=2000
-        Rows that may be asked about, drawn at random where there are more. So time does not grow with the points.
+        Number of rows that may be asked about, drawn at random if there are more, so that the time for a question does
+        not grow with the points.
     random_state : int, default=0
-        Decides what is random.
+        Seed of everything that is random.
+    settings : QuestionSettings, optional
+        The tuned constants.
 
     Attributes
     ----------
+    said : Answers
+        All that was said and not taken back, and what was given. Whoever holds it may add to it.
     links : Links
-        What the answers and the links that were given come to; with the probability that they are right, where answers
+        What the answers and the links that were given come to, with the probability that they are right where answers
         may be wrong.
     new_links : Links
         The same without the links that were given.
     answers : tuple of Answer
-        The same in the order in which they came, with those that say nothing.
+        The answers in their order, with "unsure" and "skip", without the links that were given.
     model : AutoLinkMixture
         The present model, for points such as `X`.
     probabilities : ndarray of shape (n_samples, n_classes)
@@ -80,8 +84,8 @@ class Questioner:
     labels : ndarray of shape (n_samples,)
         Class of each point; links are honoured.
     stop_signal : float
-        How much labels may still change: the mean of the share of labels that changed at the last refit and the share
-        on which its starts disagree. 1 before there were two refits.
+        How much the labels may still change: the mean of the share of labels that changed at the last refit and the
+        share on which its starts disagree. 1 before the first refit.
     review : structured ndarray
         Links with the probability that they are wrong, the most doubtful first, as ``LinkMixture.links_to_review_``.
 
@@ -111,6 +115,7 @@ class Questioner:
         wrong: float = 0.0,
         max_candidates: int = 2000,
         random_state: int = 0,
+        settings: QuestionSettings | None = None,
     ) -> None:
         check_number("n_classes", n_classes, Integral, 1)
         check_number("max_candidates", max_candidates, Integral, 2)
@@ -121,33 +126,42 @@ class Questioner:
         self._X: Floats = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
         n = len(self._X)
         if n < n_classes:
-            raise ValueError(f"{n} points can not make {n_classes} classes: ask for fewer")
+            raise ValueError(f"{n} points cannot make {n_classes} classes: ask for fewer")
         given = Links() if links is None else links
         given.check_rows(n)
         given.check_consistent()
         filled = without_gaps(self._X)
-        self._center, spread = filled.mean(axis=0), filled.std(axis=0)
-        self._scale = np.where(spread > 0, spread, 1.0)
-        draw = np.random.RandomState(random_state)
-        order = draw.permutation(n)
-        ground = Ground(
-            (filled - self._center) / self._scale,
+        self._columns = summarise(filled)
+        self._scale = self._columns.scale
+        order = np.random.RandomState(random_state).permutation(n)
+        self._ground = Ground(
+            self._columns.standardise(filled),
             np.sort(order[:max_candidates]),
             int(n_classes),
             float(wrong),
             int(random_state),
+            QuestionSettings() if settings is None else settings,
         )
         self._strategy = STRATEGIES[strategy]
         begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
-        self._fit = first_fit(ground, self._scale, begin)
-        self._given = len(given.must) + len(given.cannot)
-        answers = [Answer(int(a), int(b), "same") for a, b in given.must]
-        answers += [Answer(int(a), int(b), "different") for a, b in given.cannot]
-        self._state = State(ground, tuple(answers), self._fit.probabilities, _leaders(ground, self._fit.probabilities))
+        self._fit = first_fit(self._ground, self._scale, begin)
+        self._tentative = _leaders(self._ground, self._fit.probabilities)
+        answers = [Answer(a, b, "same") for a, b in given.must.tolist()]
+        answers += [Answer(a, b, "different") for a, b in given.cannot.tolist()]
+        self.said = Answers(answers, wrong=float(wrong))
         self._changed: float | None = None
         self._publish()
         if answers:
             self.refit()
+
+    @property
+    def settings(self) -> QuestionSettings:
+        """The tuned constants."""
+        return self._ground.settings
+
+    @property
+    def _state(self) -> State:
+        return State(self._ground, tuple(self.said), self.probabilities, self._tentative)
 
     def next(self, q: int = 1) -> Ints:
         """Pairs to ask about next.
@@ -155,12 +169,12 @@ class Questioner:
         Parameters
         ----------
         q : int, default=1
-            How many. Each is chosen as if those before it were answered as the model expects.
+            How many. Each is chosen as if those before it had been answered as the model expects.
 
         Returns
         -------
         ndarray of shape (at most q, 2)
-            Row numbers; fewer than asked for, or none, where nothing is left to ask.
+            Row numbers. Fewer than q, or none, if nothing is left to ask.
         """
         check_number("q", q, Integral, 1)
         state, pairs = self._state, []
@@ -174,23 +188,23 @@ class Questioner:
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
     def answer(self, a: int, b: int, said: Said) -> None:
-        """Record an answer about two rows, which need not be ones that were asked about.
+        """Record an answer about two rows, whether or not they were asked about.
 
         Parameters
         ----------
         a, b : int
             Row numbers.
         said : {"same", "different", "unsure", "skip"}
-            "unsure" keeps the pair from being asked again, "skip" puts it off.
+            After "unsure" the pair is not asked again, after "skip" it may be, later.
         """
         check_choice("said", said, SAID)
         n = len(self._X)
         for row in (a, b):
             if not 0 <= row < n:
-                raise ValueError(f"row {row} is not there: rows are numbered from 0 to {n - 1}")
+                raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
         if a == b:
             raise ValueError(f"row {a} is compared with itself: give two rows")
-        self._state = self._state.with_answer(int(a), int(b), said)
+        self.said.add(Answer(int(a), int(b), said))
 
     def undo(self) -> Answer | None:
         """Take the last answer back. The model forgets it at the next refit.
@@ -200,56 +214,50 @@ class Questioner:
         Answer or None
             What was taken back; None if there is no answer left.
         """
-        state = self._state
-        if len(state.answers) <= self._given:
-            return None
-        self._state = State(state.ground, state.answers[:-1], state.probabilities, state.tentative)
-        return state.answers[-1]
+        return next(reversed(self.said.undo()), None)
 
     def refit(self) -> None:
         """Fit the model to all answers. To do this in another thread, use `snapshot`, `fit` and `adopt`."""
         self.adopt(self.fit(self.snapshot()))
 
     def snapshot(self) -> tuple[State, Refit, Floats]:
-        """All that a refit needs. It does not change when answers come in."""
+        """All that a refit needs. Later answers do not change it."""
         return self._state, self._fit, self._scale
 
     @staticmethod
     def fit(snapshot: tuple[State, Refit, Floats]) -> Refit:
-        """Fit to a snapshot. This is the slow part, and it touches nothing of the questioner."""
+        """Fit to a snapshot. This is the slow part, and it changes nothing in the questioner."""
         return refit(*snapshot)
 
     def adopt(self, fit: Refit) -> None:
         """Take over what a refit found."""
         self._changed = float((fit.probabilities.argmax(axis=1) != self._fit.probabilities.argmax(axis=1)).mean())
         self._fit = fit
-        state = self._state
-        self._state = State(state.ground, state.answers, fit.probabilities, state.tentative)
         self._publish()
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """Answers since the beginning, without the links that were given."""
-        return self._state.answers[self._given :]
+        """The answers in their order, without the links that were given."""
+        return tuple(answer for answer in self.said if not answer.given)
 
     @property
     def links(self) -> Links:
         """What the answers and the links that were given come to."""
-        return self._as_links(self._state.answers)
+        return self._as_links(self.said)
 
     @property
     def new_links(self) -> Links:
         """What the answers come to, without the links that were given."""
         return self._as_links(self.answers)
 
-    def _as_links(self, answers: tuple[Answer, ...]) -> Links:
-        if not self._state.ground.wrong:
+    def _as_links(self, answers: Iterable[Answer]) -> Links:
+        if not self._ground.wrong:
             return as_links(answers)
-        return believed_links(replace(self._state, answers=answers))
+        return believed_links(replace(self._state, answers=tuple(answers)))
 
     @property
     def stop_signal(self) -> float:
-        """How much labels may still change, from 0 to 1."""
+        """How much the labels may still change, from 0 to 1."""
         return 1.0 if self._changed is None else (self._changed + self._fit.disagreement) / 2
 
     @property
@@ -258,7 +266,7 @@ class Questioner:
         if self._changed is None:
             return "too early to say whether more answers change the labels"
         share = f"{100 * self.stop_signal:.0f} %"
-        if self.stop_signal < SETTLED:
+        if self.stop_signal < self.settings.settled:
             return f"labels have settled: about {share} may change with more answers; a good moment to stop"
         return f"about {share} of the labels may still change: more answers help"
 
@@ -266,8 +274,8 @@ class Questioner:
         fit = self._fit
         self.probabilities: Floats = fit.probabilities
         self.labels: Ints = linked_labels(fit)
-        self.review: Array = doubtful_links(fit, self._state.ground.Z)
-        scaling = Scaling.plain(self._center, self._scale)
+        self.review: Array = doubtful_links(fit, self._ground.Z)
+        scaling = Scaling.plain(self._columns.mean, self._scale)
         self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, scaling)
 
 
@@ -285,7 +293,7 @@ def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:
 
 
 def _leaders(ground: Ground, probabilities: Floats) -> tuple[int, ...]:
-    """For each class the row in the middle of the cell that belongs to it most of all."""
+    """For each class, the row in the middle of the cell that has most of its mass."""
     cell, centres = ground.cells
     p = probabilities[ground.candidates]
     mass = np.stack([np.bincount(cell, weights=column, minlength=len(centres)) for column in p.T])  # (M, C)

@@ -1,47 +1,36 @@
-"""What a strategy sees: points, answers and what the present model thinks, all of it frozen."""
+"""What a strategy sees: points, answers and what the present model thinks."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import pairwise_distances_argmin
 
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.links import Links
-
-Said = Literal["same", "different", "unsure", "skip"]
-SAID: tuple[str, ...] = get_args(Said)
-"""What can be answered. A pair of which one is unsure is not asked again; one that is skipped may be, later."""
-SKIPPED_FOR = 20
-"""So many answers later a skipped pair may be asked again."""
-CELLS = 150
-"""Cells that the points are parted into, at most half as many as points."""
+from linkmix.queries.answers import Answer, Pair, Said
+from linkmix.queries.groups import F, Known, Recent
+from linkmix.queries.settings import QuestionSettings
 
 
-class Answer(NamedTuple):
-    """An answer about two rows."""
-
-    a: int
-    b: int
-    said: Said
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ground:
-    """What does not change while questions are asked.
+    """What does not change while questions are asked. Compared by identity, so that it can be a key.
 
     Attributes
     ----------
     Z : ndarray of shape (n_samples, n_features)
         Points without gaps, columns with unit variance.
     candidates : ndarray of shape (n_candidates,)
-        Rows that may be asked about of their own accord.
+        Rows that a strategy may ask about.
     n_classes : int
     wrong : float
-        Share of the answers that is expected to be wrong.
+        Share of answers that are expected to be wrong.
     seed : int
+    settings : QuestionSettings
+        The tuned constants.
     """
 
     Z: Floats
@@ -49,12 +38,14 @@ class Ground:
     n_classes: int
     wrong: float = 0.0
     seed: int = 0
+    settings: QuestionSettings = field(default_factory=QuestionSettings)
+    _recent: dict[Hashable, Recent[Any]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def cells(self) -> tuple[Ints, Floats]:
         """Cell of each candidate, and the centres of the cells."""
         points = self.Z[self.candidates]
-        n_cells = max(1, min(CELLS, len(points) // 2))
+        n_cells = max(1, min(self.settings.cells, len(points) // 2))
         means = MiniBatchKMeans(n_cells, n_init=1, random_state=self.seed, batch_size=1024).fit(points).cluster_centers_
         return np.asarray(pairwise_distances_argmin(points, means), dtype=np.int64), np.asarray(means)
 
@@ -67,7 +58,7 @@ class State:
     ----------
     ground : Ground
     answers : tuple of Answer
-        All answers so far, links that were given at the beginning first.
+        All answers so far, in their order. Links that were given come first.
     probabilities : ndarray of shape (n_samples, n_classes)
         What the present model thinks of each row, from the row alone.
     tentative : tuple of int
@@ -80,20 +71,42 @@ class State:
     tentative: tuple[int, ...] = ()
 
     def random(self) -> np.random.RandomState:
-        """A source of random numbers that depends on the seed and on how far we are."""
+        """A source of random numbers that depends on the seed and on the number of answers."""
         return np.random.RandomState((self.ground.seed * 7919 + len(self.answers)) % 2**31)
 
     def with_answer(self, a: int, b: int, said: Said) -> "State":
         """The state after one more answer."""
-        return State(self.ground, (*self.answers, Answer(a, b, said)), self.probabilities, self.tentative)
+        return replace(self, answers=(*self.answers, Answer(a, b, said)))
 
-    def set_aside(self) -> set[tuple[int, int]]:
-        """Pairs that are not to be asked: one is unsure, or has just skipped them."""
-        recent = len(self.answers) - SKIPPED_FOR
+    def fold(self, name: Hashable, new: Callable[[], F]) -> F:
+        """What the answers come to, if ``new()`` takes them in one by one.
+
+        Parameters
+        ----------
+        name : hashable
+            What is folded. Recent results of this name are kept: only answers that are new have to be taken in.
+        new : callable
+            Makes the fold of no answers.
+
+        Returns
+        -------
+        The fold. Others see it too: it must not be changed.
+        """
+        recent: Recent[F] = self.ground._recent.setdefault(name, Recent(new))
+        return recent.after(self.answers)
+
+    @property
+    def known(self) -> Known:
+        """What the answers say and what follows from them."""
+        return self.fold("known", Known)
+
+    def set_aside(self) -> set[Pair]:
+        """Pairs that must not be asked about: somebody is unsure, or has just skipped them."""
+        recent = len(self.answers) - self.ground.settings.skipped_for
         return {
-            (min(a, b), max(a, b))
-            for i, (a, b, said) in enumerate(self.answers)
-            if said == "unsure" or (said == "skip" and i >= recent)
+            answer.pair
+            for i, answer in enumerate(self.answers)
+            if answer.said == "unsure" or (answer.said == "skip" and i >= recent)
         }
 
     def expected(self, a: int, b: int) -> Said:
@@ -101,83 +114,10 @@ class State:
         return "same" if self.probabilities[a] @ self.probabilities[b] > 0.5 else "different"
 
     def entropy(self, rows: Ints) -> Floats:
-        """Entropy of the class of each row, as a share of the largest there can be."""
+        """Entropy of the class of each row, as a share of the largest possible one."""
         p = self.probabilities[rows]
         nats = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1)
         return np.asarray(nats / np.log(max(2, p.shape[1])))
-
-
-class Known:
-    """What answers say, and what follows from them: groups of rows, and groups that are apart.
-
-    An answer that contradicts what was known before is left out.
-    """
-
-    def __init__(self, answers: tuple[Answer, ...]) -> None:
-        self._parent: dict[int, int] = {}
-        self.members: dict[int, list[int]] = {}
-        self.apart: dict[int, set[int]] = {}
-        self.kept: list[Answer] = []
-        for answer in answers:
-            self.add(answer)
-
-    def group(self, row: int) -> int:
-        """Name of the group of a row, which may be alone."""
-        if row not in self._parent:
-            self._parent[row] = row
-            self.members[row] = [row]
-            self.apart[row] = set()
-        while self._parent[row] != row:
-            self._parent[row] = self._parent[self._parent[row]]
-            row = self._parent[row]
-        return row
-
-    def add(self, answer: Answer) -> None:
-        """Take an answer in."""
-        if answer.said not in ("same", "different"):
-            return
-        a, b = self.group(answer.a), self.group(answer.b)
-        if answer.said == "different":
-            if a == b:
-                return
-            self.apart[a].add(b)
-            self.apart[b].add(a)
-        else:
-            if b in self.apart[a]:
-                return
-            if a != b:
-                self._merge(a, b)
-        self.kept.append(answer)
-
-    def _merge(self, a: int, b: int) -> None:
-        if len(self.members[a]) < len(self.members[b]):
-            a, b = b, a
-        self._parent[b] = a
-        self.members[a] += self.members.pop(b)
-        for other in self.apart.pop(b):
-            self.apart[other].discard(b)
-            self.apart[other].add(a)
-            self.apart[a].add(other)
-
-    def relation(self, a: int, b: int) -> Said | None:
-        """What is known of two rows; None if nothing is."""
-        if a not in self._parent or b not in self._parent:
-            return "same" if a == b else None
-        one, other = self.group(a), self.group(b)
-        if one == other:
-            return "same"
-        return "different" if other in self.apart[one] else None
-
-    def links(self) -> Links:
-        """The answers that do not contradict each other, as links."""
-        return as_links(self.kept)
-
-
-def as_links(answers: "list[Answer] | tuple[Answer, ...]") -> Links:
-    """Answers as links; those that say nothing are left out."""
-    return Links(
-        [(a, b) for a, b, said in answers if said == "same"], [(a, b) for a, b, said in answers if said == "different"]
-    )
 
 
 def squared_distances(A: Array, B: Array) -> Floats:

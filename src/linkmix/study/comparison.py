@@ -1,10 +1,10 @@
 """Comparisons of methods: every method on every data set with every number of links, for several seeds."""
 
-import json
 import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -17,6 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from linkmix.basics.arrays import Array
+from linkmix.basics.journal import Journal
 from linkmix.links import Links
 from linkmix.study.metrics import links_satisfied, purity
 from linkmix.study.registry import METHODS, Method
@@ -158,14 +159,15 @@ def run_all(
     models = {name: method.make(n_classes=2, random_state=0) for name, method in methods.items()}
     settings = {name: joblib_hash((type(model).__name__, model.get_params())) for name, model in models.items()}
     rows = [run._asdict() | {"hash": hashes[run.data], "settings": settings[run.method]} for run in dict.fromkeys(runs)]
-    done = {} if path is None else _read_journal(path)
-    missing = [row for row in rows if _key(row) not in done]
-    jobs = (delayed(_run)(row, methods[row["method"]], *arrays[row["data"]]) for row in missing)
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(jobs)
-    for row in _with_progress(results, len(rows), len(rows) - len(missing), progress):
-        done[_key(row)] = row
-        if path is not None:
-            _append(path, row)
+    with nullcontext() if path is None else Journal(path, shared=True) as kept:
+        done = _finished([] if kept is None else kept.entries)
+        missing = [row for row in rows if _key(row) not in done]
+        jobs = (delayed(_run)(row, methods[row["method"]], *arrays[row["data"]]) for row in missing)
+        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(jobs)
+        for row in _with_progress(results, len(rows), len(rows) - len(missing), progress):
+            done[_key(row)] = row
+            if kept is not None:
+                kept.append(row)
     return pd.DataFrame([done[_key(row)] for row in rows], columns=[*Run._fields, *SCORES])
 
 
@@ -233,29 +235,10 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in (*Run._fields, "hash", "settings"))
 
 
-def _read_journal(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Finished runs. A last line that was cut off is forgotten; its run is made again."""
-    rows = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        try:
-            row = json.loads(line)
-            if "error" not in row:
-                rows[_key(row)] = row
-        except (json.JSONDecodeError, KeyError, TypeError):
-            continue
-    return rows
-
-
-def _append(path: Path, row: dict[str, Any]) -> None:
-    """Add a line and see it on the disk. A line that was cut off before gets an end first."""
-    with path.open("a+b") as file:
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write(json.dumps(row).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+def _finished(entries: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+    """Entries of a journal that are runs and did not fail, by their keys."""
+    needed = {*Run._fields, "hash", "settings"}
+    return {_key(entry): entry for entry in entries if "error" not in entry and needed <= entry.keys()}
 
 
 def _with_progress(results: Iterable[dict[str, Any]], total: int, initial: int, show: bool) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """The command ask."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from linkmix.queries import Questioner
     from linkmix.tables import Points
 
-REFIT_EVERY = 10
-"""Answers after which the model is fitted again."""
 WIDEST = 28
 KEYS = {"s": "same", "d": "different", "u": "unsure"}
 FIRST = "do these two belong together?"
@@ -50,7 +47,7 @@ def ask(
     """Ask which points belong together, the most useful pair first.
 
     MODEL is a model that linkmix fit wrote: it says which columns of POINTS count and how many classes there are. Two
-    rows are shown side by side. Each answer is on the disk, in the file of links, before the next question.
+    rows are shown side by side. Each answer is saved in the file of links before the next question.
 
     \b
     Examples:
@@ -89,19 +86,16 @@ def ask(
 
 
 def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path) -> int:
-    """Ask until the user has enough or nothing is left; the number of links that came of it."""
+    """Ask until the user stops or nothing is left to ask; return the number of links that came of it."""
+    from linkmix.queries import Background
     from linkmix.tables import write_links
 
-    def kept() -> Any:
-        return before.union(asker.new_links)
-
-    with ThreadPoolExecutor(1) as pool:
-        running: Future[Any] | None = None
+    with Background(asker.snapshot, asker.fit, asker.adopt) as refits:
         while True:
-            if running is not None and running.done():
-                asker.adopt(running.result())
-                running = None
-            pairs = asker.next()
+            with refits.lock:
+                if refits.error is not None:
+                    raise refits.error
+                pairs = asker.next()
             if not len(pairs):
                 click.echo("Nothing is left to ask.")
                 break
@@ -112,22 +106,26 @@ def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path
             key = read_key()
             if key == "q":
                 break
-            if key == "z":
-                taken = asker.undo()
-                click.echo("There is nothing to undo." if taken is None else f"Taken back: {taken.said}.")
-            else:
-                asker.answer(a, b, KEYS[key])  # type: ignore[arg-type]
-                if running is None and len(asker.answers) % REFIT_EVERY == 0:
-                    running = pool.submit(asker.fit, asker.snapshot())
-            write_links(links_path, kept(), table.ids)
-        if running is not None:
+            with refits.lock:
+                if key == "z":
+                    taken = asker.undo()
+                    click.echo("There is nothing to undo." if taken is None else f"Taken back: {taken.said}.")
+                else:
+                    asker.answer(a, b, KEYS[key])  # type: ignore[arg-type]
+                    if not refits.busy and len(asker.answers) % asker.settings.refit_every == 0:
+                        refits.want()
+                links = before.union(asker.new_links)
+            write_links(links_path, links, table.ids)
+        if refits.busy:
             say("Fitting to the last answers ...")
-            asker.adopt(running.result())
-    return sum(answer.said in ("same", "different") for answer in asker.answers)
+            refits.wait()
+        if refits.error is not None:
+            raise refits.error
+    return sum(answer.is_link for answer in asker.answers)
 
 
 def read_key() -> str:
-    """A letter that means something; the end of the input means quit."""
+    """Read one of the letters; the end of the input means quit."""
     while True:
         try:
             key = str(click.prompt(QUESTION, prompt_suffix=": ")).strip().lower()[:1]

@@ -18,7 +18,7 @@ DEFAULT_PORT = 8765
 @click.option(
     "--links",
     type=FILE,
-    help="File of links: it is read, if it is there, and answers are added to it. By default the name of POINTS with "
+    help="File of links: it is read if it exists, and answers are added to it. By default the name of POINTS with "
     "-links.csv at its end.",
 )
 @columns_option
@@ -52,9 +52,9 @@ def label(
 ) -> None:
     """Answer questions about pairs of points, in a browser.
 
-    Shows two points at a time and asks whether they belong together; which two, it chooses so that the answer helps
-    most. Every answer is on the disk before the page says so, in a journal beside the file of links: whatever happens,
-    the same command goes on where it was. Stop it with Ctrl-C, then give the links to linkmix fit.
+    Shows two points at a time, chosen so that the answer helps most, and asks whether they belong together. Every
+    answer is on the disk before the page confirms it, in a journal beside the file of links: whatever happens, the same
+    command continues where it was. Stop it with Ctrl-C, then give the links to linkmix fit.
 
     \b
     Examples:

@@ -1,99 +1,106 @@
-"""What a journal of answers comes to. Pure: the same entries give the same state."""
+"""From the lines of a journal, which hold ids, to answers about rows."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
-from linkmix.app.label.journal import Entry
-
-SAID = ("same", "different", "unsure", "skip")
-"""What can be said of a pair. It is not asked again after unsure, and only later after skip."""
-Pair = tuple[str, str]
+from linkmix.basics.journal import Entry
+from linkmix.queries import SAID, Answer, Answers
 
 
-@dataclass(frozen=True)
-class Statement:
-    """What one person says of two points, or what a file does.
-
-    Attributes
-    ----------
-    a, b : str
-        Ids of the points.
-    said : str
-        One of `SAID`; same is a must-link and different a cannot-link.
-    confidence : float or None
-        None if it is certain.
-    annotator : str or None
-    lead : int or None
-        For a link, how many more answers of this annotator say so than say the opposite. None if a file says it.
-    """
-
-    a: str
-    b: str
-    said: str
-    confidence: float | None = None
-    annotator: str | None = None
-    lead: int | None = None
-
-    @property
-    def pair(self) -> Pair:
-        """The two ids, the smaller one first."""
-        return pair_of(self.a, self.b)
-
-
-@dataclass(frozen=True)
-class State:
-    """All that is known after some entries.
-
-    Attributes
-    ----------
-    statements : tuple of Statement
-        All that was said and not taken back, in its order.
-    links : tuple of Statement
-        The must-links and cannot-links among them: the last word of each annotator about each pair.
-    counts : dict of str to int
-        How often each answer to a question was given.
-    undoable : tuple of dict
-        The entries that can be taken back, the oldest first.
-    written : tuple of str
-        Digests of the last two files of links that were read or written, the last one last. A crash may come just
-        before the last one took its place.
-    """
-
-    statements: tuple[Statement, ...] = ()
-    links: tuple[Statement, ...] = ()
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SAID, 0))
-    undoable: tuple[Entry, ...] = ()
-    written: tuple[str, ...] = ()
-
-
-def pair_of(a: str, b: str) -> Pair:
-    """The same pair whichever point comes first."""
-    return (a, b) if a <= b else (b, a)
-
-
-def fold(entries: Iterable[Entry]) -> State:
-    """Add up the entries of a journal.
+class Record:
+    """What a journal comes to. Each entry updates it.
 
     Entries have a field ``entry``:
 
-    * ``answer``: ``ids`` holds two ids and ``said`` one of `SAID`. In the links, a later answer of the same annotator
-      about the same pair replaces an earlier one; two annotators who differ are both kept.
+    * ``answer``: ``ids`` holds two ids and ``said`` one of `SAID`.
     * ``together``: ``ids`` holds the ids of points that all belong together, which is a chain of must-links.
-    * ``remove``: drops whatever was said of the pair in ``ids``.
+    * ``remove``: drops whatever was said about the pair in ``ids``.
     * ``undo``: takes back the entry with the key ``of``, as if it had never been made.
-    * ``links``: ``statements`` replace all that was said before. That is a file of links that was read, so what was
-      before can not be undone.
+    * ``links``: ``statements`` replace all that was said before. They come from a file of links, and what was said
+      before can no longer be undone.
     * ``wrote``: a file of links with this ``digest`` was written.
+
+    Parameters
+    ----------
+    ids : iterable of str
+        Ids of the points, in their order.
+    said : Answers, optional
+        Where the answers go.
+
+    Attributes
+    ----------
+    said : Answers
+        All that was said and not taken back.
+    counts : dict of str to int
+        How often each answer to a question was given.
+    entries : dict of str to dict
+        Entries by their keys, those that were taken back included.
+    written : tuple of str
+        Digests of the last two files of links that were read or written, the last one last. A crash may come just
+        before the last one takes its place.
+    row_of : dict of str to int
+        Row of each id.
+    """
+
+    def __init__(self, ids: Iterable[str], said: Answers | None = None) -> None:
+        self.said = Answers() if said is None else said
+        self.counts = dict.fromkeys(SAID, 0)
+        self.entries: dict[str, Entry] = {}
+        self.written: tuple[str, ...] = ()
+        self.row_of = {value: row for row, value in enumerate(ids)}
+        self._strangers: dict[str, int] = {}  # rows of ids that are not in the table: they are below zero
+
+    def take(self, entry: Entry) -> None:
+        """Take in the next entry."""
+        what = entry["entry"]
+        if "key" in entry:
+            self.entries[entry["key"]] = entry
+        if what == "undo":
+            self.said.undo(entry["of"])
+            undone = self.entries[entry["of"]]
+            if undone["entry"] == "answer":
+                self.counts[undone["said"]] -= 1
+        elif what in ("links", "wrote"):
+            self.written = (*self.written[-1:], entry["digest"])
+            if what == "links":
+                self.said.restart(
+                    Answer(self._row(a), self._row(b), said, annotator, confidence)
+                    for a, b, said, confidence, annotator in entry["statements"]
+                )
+        else:
+            said: Any = {"together": "same", "remove": "remove"}.get(what) or entry["said"]
+            rows = map(self._row, entry["ids"])
+            answers = [Answer(a, b, said, entry["annotator"]) for a, b in pairwise(rows)]
+            self.said.add(*answers, key=entry["key"])
+            if what == "answer":
+                self.counts[said] += 1
+
+    def stranger(self) -> str | None:
+        """An id that an answer names and the table does not hold; None if there is none."""
+        rows = {row for answer in self.said for row in (answer.a, answer.b)}
+        return next((value for value, row in self._strangers.items() if row in rows), None)
+
+    def _row(self, value: str) -> int:
+        row = self.row_of.get(value)
+        return self._strangers.setdefault(value, -1 - len(self._strangers)) if row is None else row
+
+
+def fold(entries: Iterable[Entry], ids: Iterable[str], said: Answers | None = None) -> Record:
+    """Take in a whole journal.
 
     Parameters
     ----------
     entries : iterable of dict
         Entries in the order of the journal.
+    ids : iterable of str
+        Ids of the points, in their order.
+    said : Answers, optional
+        Where the answers go.
 
     Returns
     -------
-    State
+    Record
 
     Examples
     --------
@@ -102,66 +109,15 @@ def fold(entries: Iterable[Entry]) -> State:
     ...     {"entry": "answer", "key": "k2", "ids": ["bob", "carl"], "said": "same", "annotator": None},
     ...     {"entry": "undo", "key": "k3", "of": "k2"},
     ... ]
-    >>> fold(answers).links
-    (Statement(a='anna', b='bob', said='same', confidence=None, annotator=None, lead=1),)
+    >>> [tuple(answer) for answer in fold(answers, ["anna", "bob", "carl"]).said.links]
+    [(0, 1, 'same')]
     """
     entries = list(entries)
     undone = {entry["of"] for entry in entries if entry["entry"] == "undo"}
-    statements: list[Statement] = []
-    links = _LastWords()
-    counts = dict.fromkeys(SAID, 0)
-    undoable: list[Entry] = []
-    written: list[str] = []
+    record = Record(ids, said)
     for entry in entries:
-        what = entry["entry"]
-        if what == "wrote":
-            written.append(entry["digest"])
-        elif what == "links":
-            written.append(entry["digest"])
-            statements = [Statement(*values) for values in entry["statements"]]
-            links = _LastWords(statements)
-            undoable = []
-        elif what != "undo" and entry["key"] not in undone:
-            undoable.append(entry)
-            ids, annotator = entry["ids"], entry["annotator"]
-            if what == "remove":
-                pair = pair_of(*ids)
-                statements = [statement for statement in statements if statement.pair != pair]
-                links.remove(pair)
-                continue
-            if what == "together":
-                said = [Statement(a, b, "same", None, annotator) for a, b in pairwise(ids)]
-            else:
-                counts[entry["said"]] += 1
-                said = [Statement(ids[0], ids[1], entry["said"], None, annotator)]
-            statements += said
-            for statement in said:
-                links.add(statement)
-    return State(tuple(statements), links.all(), counts, tuple(undoable), tuple(written[-2:]))
-
-
-class _LastWords:
-    """Links, in the order in which their pairs came up. What a file says twice stays there twice."""
-
-    def __init__(self, from_file: Iterable[Statement] = ()) -> None:
-        self._of: dict[Pair, dict[str | None, list[Statement]]] = {}
-        for statement in from_file:
-            self._of.setdefault(statement.pair, {}).setdefault(statement.annotator, []).append(statement)
-
-    def add(self, statement: Statement) -> None:
-        """What its annotator has said of the pair before gives way. A skip says nothing."""
-        if statement.said in ("same", "different"):
-            of_pair = self._of.setdefault(statement.pair, {})
-            before = sum(
-                (old.lead or 0) * (1 if old.said == statement.said else -1)
-                for old in of_pair.get(statement.annotator, ())
-            )
-            of_pair[statement.annotator] = [replace(statement, lead=before + 1)]
-        elif statement.said == "unsure":
-            self._of.get(statement.pair, {}).pop(statement.annotator, None)
-
-    def remove(self, pair: Pair) -> None:
-        self._of.pop(pair, None)
-
-    def all(self) -> tuple[Statement, ...]:
-        return tuple(statement for by in self._of.values() for said in by.values() for statement in said)
+        if entry["entry"] == "undo" or entry.get("key") in undone:  # as if it had never been made; its key is used up
+            record.entries[entry["key"]] = entry
+        else:
+            record.take(entry)
+    return record

@@ -10,43 +10,40 @@ from typing import Any, Self
 
 import numpy as np
 
-from linkmix.app.label.answers import SAID, State, Statement, fold, pair_of
+from linkmix.app.label.answers import fold
 from linkmix.app.label.cards import Cards
-from linkmix.app.label.journal import Entry, Journal
-from linkmix.basics.arrays import Ints
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.errors import BadFile
-from linkmix.links import Links
-from linkmix.queries import Questioner
-from linkmix.queries.doubts import confidence
-from linkmix.queries.questioner import SETTLED
+from linkmix.basics.files import aside
+from linkmix.basics.journal import Entry, Journal
+from linkmix.queries import SAID, Answer, Background, Questioner, Refit, State
+from linkmix.queries.answers import as_full_links, pair_of
 from linkmix.tables import Points, read_link_lines, to_links, write_links
 
 MOST_TOGETHER = 2000
-"""Points that can be said to be all together at once."""
+"""Number of points that can be said to belong together at once."""
 LINKS_SHOWN = 500
-"""Links that a status holds, the newest ones."""
+"""Number of links in a status, the newest ones."""
 REVIEW_SHOWN = 10
-"""Doubtful links that a status holds."""
+"""Number of doubtful links in a status."""
 DOUBTFUL = 0.5
-"""A link is doubtful if the model thinks that it is wrong with more than this probability."""
-REFIT_EVERY = 10
-"""Answers after which questions go by a new model, and the stop signal by what it changed. Labels follow at once."""
+"""A link is doubtful if the model finds it wrong with a higher probability than this."""
 SILENCE = 60.0
-"""Seconds after which the question of a page that is heard of no more may be put to another one."""
+"""Seconds after which the question of a page that has gone silent may be put to another page."""
 WRITE_AFTER = 0.3
 """Seconds that the file of links may be behind the journal."""
 _LONGEST_NAME = 100
 
 
 class NotPossible(ValueError):
-    """What was asked for makes sense, but not now."""
+    """The request makes sense, but not now."""
 
 
 class Session:
     """Answers of people about points, safe against a crash at any time.
 
-    All that is said is a line of the journal before `write` comes back, and all that is known follows from the journal.
-    The file of links is written from it, a moment later. A model is refitted in a thread of its own.
+    Each answer is a line of the journal before `write` returns, and everything else follows from the journal. The file
+    of links is written from it a moment later. The model is refitted in a thread of its own.
 
     Parameters
     ----------
@@ -55,13 +52,13 @@ class Session:
     n_classes : int
         Number of classes.
     links_path : path
-        File of links. What it holds is taken in; from then on it is written. The journal is beside it, with
-        ``.journal`` after its name.
+        File of links. It is read first and written from then on. The journal stands beside it, with ``.journal``
+        after its name.
     folder : path
         Folder with the pictures that the table names.
     wrong : float, default=0.0
-        Share of the answers that is expected to be wrong. Doubtful pairs are then asked about again, and links have a
-        confidence.
+        Share of answers that are expected to be wrong. If it is not 0, doubtful pairs are asked about again, and links
+        have a confidence.
     seed : int, default=0
         Seed of the questions.
 
@@ -70,7 +67,9 @@ class Session:
     version : int
         Grows whenever something changes.
     table : str
-        A digest of the ids. Row numbers mean something for one table alone.
+        A digest of the ids, since row numbers are valid for one table only.
+    background : Background
+        Refits the model.
 
     Examples
     --------
@@ -105,36 +104,34 @@ class Session:
         self.cards = Cards(points, folder)
         self.version = 1
         self.table = hashlib.sha256("\n".join(points.ids).encode()).hexdigest()[:16]
-        self._row_of = {value: row for row, value in enumerate(points.ids)}
-        self._wrong = wrong
         self._asker = Questioner(points.X, n_classes, wrong=wrong, random_state=seed)
         self._journal = Journal(self.links_path.with_name(self.links_path.name + ".journal"))
         try:
-            self._state = fold(self._journal.entries)
+            self._record = fold(self._journal.entries, points.ids, self._asker.said)
+            self._said = self._record.said
             self._take_in_links()
             self._check_ids()
         except BaseException:
             self._journal.close()
             raise
-        self._keys = {entry["key"] for entry in self._journal.entries if "key" in entry}
         self._open: dict[str, tuple[int, int]] = {}  # the question of each page
         self._heard: dict[str, float] = {}
         self._lock = threading.Condition()
         self._closing = False
-        self._trouble: dict[str, str] = {}
+        self._file_trouble: str | None = None
         self._refits = 0  # of the labels
-        self._models = 0  # that questions went by
-        self._fitting_since: float | None = None
+        self._models = 0  # that questions were chosen by
         self._settled = 0  # refits in a row that found nearly all labels settled
         self._shown = self._asker  # with the labels of the last refit
-        self._answered = -REFIT_EVERY  # answers that the model of the questioner knows
-        self._refit_wanted = self._follow()
+        self._answered = -self._asker.settings.refit_every  # answers that the model of the questions knows
+        self.background = Background(
+            self._snapshot, self._refitted, self._adopt, lock=self._lock, changed=self._changed
+        )
+        if len(self._said):
+            self.background.want()
         self._write_wanted = bool(self._journal.entries)
-        self._threads = [
-            threading.Thread(target=work, daemon=True) for work in (self._refit_always, self._write_always)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._writer = threading.Thread(target=self._write_always, daemon=True)
+        self._writer.start()
 
     def __enter__(self) -> Self:
         """Use a session for a while."""
@@ -150,21 +147,22 @@ class Session:
             if self._closing:
                 return
             self._closing = True
+            self.background.stop()  # without waiting: nothing of a refit has to be kept
             self._lock.notify_all()
-        self._threads[1].join()  # a refit may take long, and nothing of it need be kept
+        self._writer.join()
         self._journal.close()
 
     # What comes in
 
     def write(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """Record something that a person says, and come back when it is on the disk.
+        """Record something that a person says, and return when it is on the disk.
 
         Parameters
         ----------
         request : dict
-            ``entry`` is "answer", "together", "remove" or "undo". ``key`` is made by the one who asks; a key that was
-            used before changes nothing, so that a request can be repeated when no reply came. ``rows`` are row numbers,
-            ``said`` is an answer, ``annotator`` may name the person, ``page`` the page that this comes from.
+            ``entry`` is "answer", "together", "remove" or "undo". ``key`` is chosen by the sender; a key that was used
+            before has no effect, so that a request can be repeated when no reply came. ``rows`` are row numbers,
+            ``said`` is an answer, ``annotator`` may name the person and ``page`` the page that sends it.
 
         Returns
         -------
@@ -183,18 +181,16 @@ class Session:
         with self._lock:
             if self._closing:
                 raise NotPossible("the server is stopping: start it again and repeat")
-            if entry["key"] in self._keys:
+            if entry["key"] in self._record.entries:
                 return None
             undone = self._make_definite(entry)
-            self._journal.append(entry)
-            self._keys.add(entry["key"])
-            self._state = fold(self._journal.entries)
-            self._refit_wanted |= self._follow()
+            self._note(entry)
+            self.background.want()
             self._write_wanted = True
             if isinstance(page, str):
                 self._open.pop(page, None)
                 if undone is not None and undone["entry"] == "answer":  # ask that one again
-                    a, b = (self._row_of[value] for value in undone["ids"])
+                    a, b = (self._record.row_of[value] for value in undone["ids"])
                     self._open[page] = (a, b)
             self._changed()
             return undone
@@ -232,14 +228,17 @@ class Session:
         return [str(self.points.ids[row]) for row in rows]
 
     def _make_definite(self, entry: Entry) -> Entry | None:
-        """Say which entry an undo takes back; refuse what changes nothing."""
+        """Say which entry an undo takes back; refuse what would change nothing."""
         if entry["entry"] == "undo":
-            mine = [old for old in self._state.undoable if old["annotator"] == entry["annotator"]]
-            if not mine:
+            key = self._said.last_turn(entry["annotator"])
+            if key is None:
                 raise NotPossible("there is nothing of yours to undo")
-            entry["of"] = mine[-1]["key"]
-            return mine[-1]
-        if entry["entry"] == "remove" and all(old.pair != pair_of(*entry["ids"]) for old in self._state.links):
+            undone = self._record.entries[str(key)]
+            if not self._record.row_of.keys() >= set(undone["ids"]):  # a link was removed, and then its point
+                raise NotPossible(f"{' and '.join(undone['ids'])} are not all in the table any more")
+            entry["of"] = undone["key"]
+            return undone
+        if entry["entry"] == "remove" and not self._said.words(*(self._record.row_of[one] for one in entry["ids"])):
             raise NotPossible("there is no link between these points any more")
         return None
 
@@ -251,7 +250,7 @@ class Session:
         Parameters
         ----------
         page : str
-            Which page asks. Two pages do not get the same pair, if there are others.
+            Which page asks. Two pages get different pairs, as long as there are others.
 
         Returns
         -------
@@ -271,16 +270,15 @@ class Session:
                 if pair is None:
                     return None
                 self._open[page] = pair
-            labels, links = self.labels(), self._state.links
+            labels, again = self.labels(), bool(self._said.words(*pair))
         shown = self.cards.pair(*pair)
-        ids = pair_of(*(str(self.points.ids[row]) for row in pair))
-        shown["again"] = any(statement.pair == ids for statement in links)
+        shown["again"] = again
         for end in ("a", "b"):
             shown[end]["label"] = int(labels[shown[end]["row"]])
         return shown
 
     def hear(self, page: str) -> None:
-        """A page is alive; the questions of those that are not are free again."""
+        """Note that a page is alive, and free the questions of those that are not."""
         with self._lock:
             now = time.monotonic()
             self._heard[page] = now
@@ -290,59 +288,60 @@ class Session:
 
     def row_of(self, id: str) -> int | None:
         """Row of the point with this id; None if there is none."""
-        return self._row_of.get(id)
+        return self._record.row_of.get(id)
 
     def labels(self) -> Ints:
-        """Class of each point, as far as the last refit knows."""
+        """Class of each point according to the last refit."""
         return self._shown.labels
 
     @property
     def n_links(self) -> dict[str, int]:
         """How many must-links (same) and cannot-links (different) there are."""
-        links = self._state.links
-        same = sum(statement.said == "same" for statement in links)
-        return {"same": same, "different": len(links) - same}
+        with self._lock:
+            return _count(self._said.links)
 
     def status(self) -> dict[str, Any]:
-        """All that a page shows beside the question and the map, as JSON can hold it."""
+        """Everything that a page shows beside the question and the map, as JSON can hold it."""
         with self._lock:
-            state, asker = self._state, self._shown
+            links, asker = self._said.links, self._shown
+            error = self.background.error
+            troubles = [None if error is None else f"The model could not be refitted: {error}.", self._file_trouble]
             status: dict[str, Any] = {
                 "version": self.version,
                 "table": self.table,
                 "refits": self._refits,
-                "fitting": self._fitting_since is not None,
-                "trouble": " ".join(self._trouble.values()) or None,
+                "fitting": self.background.running,
+                "trouble": " ".join(filter(None, troubles)) or None,
                 "stop": self._stop(),
+                "counts": dict(self._record.counts),
+                "annotators": sorted({turn[0].annotator or "" for turn in self._said.turns.values()} - {""}),
             }
-        status["counts"] = dict(state.counts)
-        status["n_links"] = self.n_links
-        status["links"] = [self._as_shown(statement) for statement in state.links[: -LINKS_SHOWN - 1 : -1]]
-        status["review"] = self._review(state, asker)
+        status["n_links"] = _count(links)
+        status["links"] = [self._as_shown(answer) for answer in links[: -LINKS_SHOWN - 1 : -1]]
+        status["review"] = self._review(links, asker)
         status["sizes"] = np.bincount(asker.labels, minlength=self.n_classes).tolist()
-        status["annotators"] = sorted({entry["annotator"] for entry in state.undoable if entry["annotator"]})
         return status
 
-    def _as_shown(self, statement: Statement) -> dict[str, Any]:
+    def _as_shown(self, answer: Answer) -> dict[str, Any]:
+        rows = [answer.a, answer.b]
         return {
-            "rows": [self._row_of[statement.a], self._row_of[statement.b]],
-            "ids": [statement.a, statement.b],
-            "said": statement.said,
-            "annotator": statement.annotator,
+            "rows": rows,
+            "ids": [str(self.points.ids[row]) for row in rows],
+            "said": answer.said,
+            "annotator": answer.annotator,
         }
 
-    def _review(self, state: State, asker: Questioner) -> list[dict[str, Any]]:
+    def _review(self, links: tuple[Answer, ...], asker: Questioner) -> list[dict[str, Any]]:
         """Links worth a second look: those that contradict others, then those that the model doubts."""
-        found: dict[tuple[str, str], dict[str, Any]] = {}
-        by_pair = {statement.pair: statement for statement in state.links}
-        for conflict in self._as_links(state).conflicts(REVIEW_SHOWN):
-            ids = [str(self.points.ids[row]) for row in conflict.chain]
-            statement = by_pair[pair_of(ids[0], ids[-1])]
-            through = ", ".join(ids[1:-1][:5])
+        found: dict[tuple[int, int], dict[str, Any]] = {}
+        by_pair = {answer.pair: answer for answer in links}
+        for conflict in as_full_links(links).conflicts(REVIEW_SHOWN):
+            pair = pair_of(*conflict.cannot)
+            through = ", ".join(str(self.points.ids[row]) for row in conflict.chain[1:-1][:5])
             reason = f"others hold these two together, through {through}" if through else "it is said to be both"
-            found[statement.pair] = self._as_shown(statement) | {"reason": reason}
+            found[pair] = self._as_shown(by_pair[pair]) | {"reason": reason}
         for a, b, _, wrong in asker.review[:REVIEW_SHOWN].tolist():
-            pair = pair_of(str(self.points.ids[a]), str(self.points.ids[b]))
+            pair = pair_of(a, b)
             if wrong > DOUBTFUL and pair in by_pair and pair not in found:
                 found[pair] = self._as_shown(by_pair[pair]) | {"reason": f"wrong with probability {wrong:.2f}"}
         return list(found.values())[:REVIEW_SHOWN]
@@ -351,7 +350,8 @@ class Session:
         signal = self._asker.stop_signal if self._models >= 2 else 1.0
         share = f"about {100 * signal:.0f} %" if signal >= 0.01 else "less than 1 %"
         if self._models < 2:
-            sentence = f"It is too early to say when to stop: answer {2 * REFIT_EVERY} questions first."
+            enough = 2 * self._asker.settings.refit_every
+            sentence = f"It is too early to say when to stop: answer {enough} questions first."
         elif self._settled >= 2:
             sentence = f"You can stop: {share} of the labels may still change."
         else:
@@ -364,121 +364,70 @@ class Session:
         self.version += 1
         self._lock.notify_all()
 
-    def _set_trouble(self, what: str, trouble: str | None) -> None:
-        with self._lock:
-            if self._trouble.get(what) != trouble:
-                self._trouble.pop(what, None)
-                if trouble is not None:
-                    self._trouble[what] = trouble
-                self._changed()
+    def _snapshot(self) -> tuple[Questioner, tuple[State, Refit, Floats], int]:
+        return copy.copy(self._asker), self._asker.snapshot(), len(self._said)
 
-    def _follow(self) -> bool:
-        """Bring the questioner to what the journal says; whether that changed anything."""
-        wanted = [(self._row_of[s.a], self._row_of[s.b], s.said) for s in self._state.statements]
-        has = self._asker.answers
-        common = 0
-        while common < min(len(has), len(wanted)) and tuple(has[common]) == wanted[common]:
-            common += 1
-        for _ in range(len(has) - common):
-            self._asker.undo()
-        for a, b, said in wanted[common:]:
-            self._asker.answer(a, b, said)  # type: ignore[arg-type]
-        return len(has) > common or len(wanted) > common
+    @staticmethod
+    def _refitted(snapshot: tuple[Questioner, tuple[State, Refit, Floats], int]) -> tuple[Questioner, int]:
+        """A questioner with a new model, and the number of answers that the model knows."""
+        asker, points, answered = snapshot
+        asker.adopt(asker.fit(points))
+        return asker, answered
 
-    def _refit_always(self) -> None:
-        while True:
-            with self._lock:
-                self._lock.wait_for(lambda: self._refit_wanted or self._closing)
-                if self._closing:
-                    return
-                self._refit_wanted = False
-                self._fitting_since = time.monotonic()
-                asker = copy.copy(self._asker)  # its state is frozen, so that this one can be fitted aside
-                answered = len(self._state.statements)
-                self._changed()
-            trouble = None
-            try:
-                asker.refit()
-            except Exception as error:  # the old model stays, and answers go on
-                trouble = f"The model could not be refitted: {error}."
-            with self._lock:
-                self._fitting_since = None
-                self._set_trouble("model", trouble)
-                if trouble is None:
-                    self._shown = asker
-                    self._refits += 1
-                    if abs(answered - self._answered) >= REFIT_EVERY:
-                        self._adopt(asker, answered)
-                self._changed()
-
-    def _adopt(self, asker: Questioner, answered: int) -> None:
-        """Let questions go by a new model."""
-        self._answered = answered
-        self._models += 1
-        self._settled = self._settled + 1 if asker.stop_signal < SETTLED else 0
-        self._asker = copy.copy(asker)
-        self._follow()
+    def _adopt(self, found: tuple[Questioner, int]) -> None:
+        """Show the labels of a new model; after enough answers, choose questions by it as well."""
+        self._shown, answered = found
+        self._refits += 1
+        settings = self._asker.settings
+        if abs(answered - self._answered) >= settings.refit_every:
+            self._asker, self._answered = found
+            self._models += 1
+            self._settled = self._settled + 1 if self._asker.stop_signal < settings.settled else 0
 
     def _write_always(self) -> None:
         while True:
             with self._lock:
                 self._lock.wait_for(lambda: self._write_wanted or self._closing)
                 self._lock.wait_for(lambda: self._closing, WRITE_AFTER)
-                last, wanted, state = self._closing, self._write_wanted, self._state
+                last, wanted, links = self._closing, self._write_wanted, self._said.links
                 self._write_wanted = False
             if wanted:
-                self._set_trouble("file", self._write_links(state))
+                trouble = self._write_links(links)
+                with self._lock:
+                    if trouble != self._file_trouble:
+                        self._file_trouble = trouble
+                        self._changed()
             if last:
                 return
 
-    def _write_links(self, state: State) -> str | None:
-        """Write the file of links aside; it is known to be ours before it takes the place of the old one.
+    def _write_links(self, links: tuple[Answer, ...]) -> str | None:
+        """Write the file of links. The journal knows it to be ours before it takes the place of the old one.
 
-        Gives what went wrong, if anything did. The journal has all, so that this can be mended later.
+        Returns what went wrong, if anything did. The journal holds everything, so that the file can be written later.
         """
-        aside = self.links_path.with_name(f".{self.links_path.stem}.next{self.links_path.suffix}")
         try:
-            write_links(aside, self._as_links(state), self.points.ids)
-            digest = _digest(aside)
-            with self._lock:
-                if self._state.written[-1:] != (digest,):
-                    self._journal.append({"entry": "wrote", "digest": digest})
-                    self._state = fold(self._journal.entries)
-            aside.replace(self.links_path)
+            with aside(self.links_path) as place:
+                write_links(place, as_full_links(links), self.points.ids)
+                digest = _digest(place)
+                with self._lock:
+                    if self._record.written[-1:] != (digest,):
+                        self._note({"entry": "wrote", "digest": digest})
             return None
         except OSError as error:
             return f"{self.links_path} could not be written: {error.strerror}."
-        finally:
-            aside.unlink(missing_ok=True)
 
-    def _as_links(self, state: State) -> Links:
-        return Links.from_table(
-            [
-                {
-                    "a": self._row_of[statement.a],
-                    "b": self._row_of[statement.b],
-                    "kind": statement.said,
-                    "confidence": self._confidence(statement),
-                    "annotator": statement.annotator,
-                }
-                for statement in state.links
-            ]
-        )
-
-    def _confidence(self, statement: Statement) -> float | None:
-        """What a file says, or what follows from the answers where they may be wrong; the last word counts."""
-        if statement.lead is None or not self._wrong:
-            return statement.confidence
-        return round(confidence(max(1, statement.lead), self._wrong), 6)
+    def _note(self, entry: Entry) -> None:
+        self._journal.append(entry)
+        self._record.take(entry)
 
     # The beginning
 
     def _take_in_links(self) -> None:
-        """Take the file of links in, unless it is one that we have written."""
+        """Read the file of links, unless it is one that we have written."""
         if not self.links_path.exists() or not self.links_path.stat().st_size:
             return
         digest = _digest(self.links_path)
-        if digest in self._state.written:
+        if digest in self._record.written:
             return
         found = read_link_lines(self.links_path)
         to_links(self.links_path, found, self.points.ids)  # names the line, if an id is not known
@@ -491,18 +440,22 @@ class Session:
             ]
             for one in found
         ]
-        self._journal.append({"entry": "links", "statements": statements, "digest": digest})
-        self._state = fold(self._journal.entries)
+        self._note({"entry": "links", "statements": statements, "digest": digest})
 
     def _check_ids(self) -> None:
-        for statement in self._state.statements:
-            for value in (statement.a, statement.b):
-                if value not in self._row_of:
-                    raise BadFile(
-                        self._journal.path,
-                        f"holds an answer about {value!r}, which is not among the ids of the points: give the table "
-                        "that the answers are about, or another file of links",
-                    )
+        stranger = self._record.stranger()
+        if stranger is not None:
+            raise BadFile(
+                self._journal.path,
+                f"holds an answer about {stranger!r}, which is not among the ids of the points: give the table that "
+                "the answers are about, or another file of links",
+            )
+
+
+def _count(links: tuple[Answer, ...]) -> dict[str, int]:
+    """How many must-links (same) and cannot-links (different) there are."""
+    same = sum(answer.said == "same" for answer in links)
+    return {"same": same, "different": len(links) - same}
 
 
 def _digest(path: Path) -> str:
@@ -510,7 +463,7 @@ def _digest(path: Path) -> str:
 
 
 def _name(given: Any) -> str | None:
-    """A name of a person, without what would break a line."""
+    """The name of a person, without characters that would break a line."""
     if given is None:
         return None
     if not isinstance(given, str) or len(given) > _LONGEST_NAME:

@@ -2,19 +2,20 @@
 
     python -m benchmarks.questions --seeds 20 --jobs 2 --out results-questions
     python -m benchmarks.questions --strategies cover,random --data iris,wine --seeds 2
+    python -m benchmarks.questions --vary early,cells --questions 80 --seeds 2 --out results-settings
 
-Every strategy asks 160 questions; a share of the answers is wrong. All of them use the same model, which is fitted
-again after each 10 answers, and after each 20 from the 40th on. Runs are kept in a journal as they end; a command that
-was stopped goes on where it was. The page has the mean adjusted Rand index and purity of `predict` against the number
-of questions, what a supervised Gaussian reaches, how many questions it takes to reach 90 % of that, and how well the
-stop signal tells how much labels will change.
+Every strategy asks 160 questions; a share of the answers is wrong. All of them use the same model, which is refitted
+every 10 answers, and every 20 from the 40th on. Runs are kept in a journal as they end; a command that was stopped goes
+on where it was. ``--vary`` halves and doubles tuned constants of `cover` by name, or all of them (``--vary all``); a
+share above one half is moved half of the way to one instead of doubled. The page has the mean adjusted Rand index and
+purity of `predict` against the number of questions, what a supervised Gaussian reaches, how many questions it takes to
+reach 90 % of that, and how well the stop signal tells how much labels will change.
 """
 
 import argparse
-import json
-import os
 import time
 import warnings
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,11 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from linkmix import purity
+from linkmix.basics.journal import Journal
 from linkmix.densities import Gaussian
 from linkmix.engine import most_probable_classes, starts
 from linkmix.engine.starts import match_labels
-from linkmix.queries import STRATEGIES, Questioner
+from linkmix.queries import STRATEGIES, Questioner, QuestionSettings
 from linkmix.study.paper.protocol import load
 
 mpl.use("Agg")
@@ -46,8 +48,33 @@ SHOWN = (0, 10, 20, 40, 80, 160)
 TARGETS = {0.0: (None, 0.70, 0.73, 0.76, 0.81, 0.84), 0.1: (None, 0.70, 0.72, 0.74, 0.76, 0.78)}
 
 
-def simulate(data: str, strategy: str, wrong: float, seed: int) -> dict[str, Any]:
+def halved_and_doubled(names: list[str]) -> list[str]:
+    """Strategies that are `cover` with one of its constants halved or doubled, such as "cover, early=20"."""
+    chosen = [field.name for field in fields(QuestionSettings) if names == ["all"] or field.name in names]
+    values = {name: getattr(QuestionSettings(), name) for name in chosen}
+    return ["cover"] + [
+        f"cover, {name}={other}"
+        for name, value in values.items()
+        for other in (
+            (value // 2, 2 * value)
+            if isinstance(value, int)
+            else (value / 2, 2 * value if value <= 0.5 else (1 + value) / 2)
+        )
+    ]
+
+
+def settings_of(strategy: str) -> tuple[str, QuestionSettings]:
+    """Name of the strategy, and the constants that it is run with."""
+    name, _, varied = strategy.partition(", ")
+    if not varied:
+        return name, QuestionSettings()
+    constant, _, value = varied.partition("=")
+    return name, QuestionSettings(**{constant: type(getattr(QuestionSettings(), constant))(float(value))})
+
+
+def simulate(data: str, strategy: str, wrong: float, seed: int, n_questions: int) -> dict[str, Any]:
     """One user who answers all questions of one strategy."""
+    name, settings = settings_of(strategy)
     X, y = load(data)
     n_classes = len(np.unique(y))
     random = np.random.default_rng(seed)
@@ -70,9 +97,9 @@ def simulate(data: str, strategy: str, wrong: float, seed: int) -> dict[str, Any
     begin = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        asker = Questioner(X, n_classes, strategy=strategy, wrong=wrong, random_state=seed)
+        asker = Questioner(X, n_classes, strategy=name, wrong=wrong, random_state=seed, settings=settings)
         score(0)
-        for n in range(1, N_QUESTIONS + 1):
+        for n in range(1, n_questions + 1):
             asked = time.perf_counter()
             pairs = asker.next()
             waits.append(time.perf_counter() - asked)
@@ -84,9 +111,9 @@ def simulate(data: str, strategy: str, wrong: float, seed: int) -> dict[str, Any
             if n % 10 == 0 and (n <= 40 or n % 20 == 0):
                 asker.refit()
                 score(n)
-        if curve[-1]["n"] < N_QUESTIONS:
+        if curve[-1]["n"] < n_questions:
             asker.refit()
-            score(N_QUESTIONS)
+            score(n_questions)
     for point, labels in zip(curve, labelings, strict=True):  # what the next 20 answers changed
         later = next((other for p, other in zip(curve, labelings, strict=True) if p["n"] >= point["n"] + 20), None)
         if later is not None:
@@ -111,27 +138,19 @@ def supervised(data: str) -> float:
     return float(adjusted_rand_score(y, most_probable_classes(density, moments, Z)))
 
 
-def run(tasks: list[tuple[str, str, float, int]], journal: Path, n_jobs: int) -> list[dict[str, Any]]:
+def run(tasks: list[tuple[str, str, float, int]], path: Path, n_jobs: int, n_questions: int) -> list[dict[str, Any]]:
     """Make the runs that are not in the journal yet, and keep each when it ends."""
-    done = {}
-    for line in journal.read_text(encoding="utf-8").splitlines() if journal.exists() else ():
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:  # cut off: the run is made again
-            continue
-        done[row["data"], row["strategy"], row["wrong"], row["seed"]] = row
-    missing = [task for task in tasks if task not in done]
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(
-        delayed(simulate)(*task) for task in missing
-    )
-    for row in results:
-        with journal.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        last = row["curve"][-1]["ari"]
-        print(f"{row['strategy']:20}{row['data']:20}wrong {row['wrong']:.1f} seed {row['seed']} ARI {last:.3f}")
-        done[row["data"], row["strategy"], row["wrong"], row["seed"]] = row
+    with Journal(path) as journal:
+        done = {(row["data"], row["strategy"], row["wrong"], row["seed"]): row for row in journal.entries}
+        missing = [task for task in tasks if task not in done]
+        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(
+            delayed(simulate)(*task, n_questions) for task in missing
+        )
+        for row in results:
+            journal.append(row)
+            last = row["curve"][-1]["ari"]
+            print(f"{row['strategy']:28}{row['data']:20}wrong {row['wrong']:.1f} seed {row['seed']} ARI {last:.3f}")
+            done[row["data"], row["strategy"], row["wrong"], row["seed"]] = row
     return [done[task] for task in tasks]
 
 
@@ -151,12 +170,14 @@ def write(rows: list[dict[str, Any]], folder: Path) -> None:
         for measure in ("ari", "purity"):
             means = part.groupby(["strategy", "n", "data"])[measure].mean().groupby(["strategy", "n"]).mean().unstack()
             lines += [f"\n{measure}, mean of {len(names)} data sets, {100 * wrong:.0f} % wrong answers", ""]
-            lines += ["| strategy | draws | " + " | ".join(map(str, SHOWN)) + " |", "|---|---|" + "---|" * len(SHOWN)]
+            shown = [n for n in SHOWN if n in means]
+            lines += ["| strategy | draws | " + " | ".join(map(str, shown)) + " |", "|---|---|" + "---|" * len(shown)]
             for strategy, values in means.iterrows():
                 draws = part[part["strategy"] == strategy]["seed"].nunique()
-                lines.append(f"| {strategy} | {draws} | " + " | ".join(f"{values[n]:.3f}" for n in SHOWN) + " |")
+                lines.append(f"| {strategy} | {draws} | " + " | ".join(f"{values[n]:.3f}" for n in shown) + " |")
             if measure == "ari":
-                goals = [" " if goal is None else f"{goal:.2f}" for goal in TARGETS.get(wrong, (None,) * len(SHOWN))]
+                wanted = dict(zip(SHOWN, TARGETS.get(wrong, (None,) * len(SHOWN)), strict=True))
+                goals = [" " if wanted[n] is None else f"{wanted[n]:.2f}" for n in shown]
                 lines.append("| target | | " + " | ".join(goals) + " |")
         lines += [
             "\nQuestions until 90 % of the supervised Gaussian is reached, and the mean of the sets that of its mean",
@@ -210,7 +231,7 @@ def draw(table: pd.DataFrame, path: Path) -> None:
             means = part.groupby(["strategy", "n", "data"])[measure].mean().groupby(["strategy", "n"]).mean().unstack(0)
             for strategy in means:
                 ours = strategy == "cover"
-                colour = f"C{list(STRATEGIES).index(strategy)}"
+                colour = f"C{list(STRATEGIES).index(settings_of(strategy)[0])}"
                 width, order = (2.5, 3) if ours else (1.2, 2)
                 ax.plot(means.index, means[strategy], color=colour, lw=width, label=strategy, zorder=order)
             ax.set_ylabel({"ari": "adjusted Rand index", "purity": "purity"}[measure])
@@ -230,13 +251,16 @@ def main() -> None:
     parser.add_argument("--wrong", default="0,0.1")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--vary", help="constants of cover to halve and double, by name, or all")
+    parser.add_argument("--questions", type=int, default=N_QUESTIONS)
     parser.add_argument("--out", type=Path, default=Path("results-questions"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     shares = [float(share) for share in options.wrong.split(",")]
-    names, strategies = options.data.split(","), options.strategies.split(",")
+    names = options.data.split(",")
+    strategies = halved_and_doubled(options.vary.split(",")) if options.vary else options.strategies.split(",")
     tasks = [(d, s, w, seed) for seed, w, s, d in product(range(options.seeds), shares, strategies, names)]
-    write(run(tasks, options.out / "questions.jsonl", options.jobs), options.out)
+    write(run(tasks, options.out / "questions.jsonl", options.jobs, options.questions), options.out)
 
 
 if __name__ == "__main__":

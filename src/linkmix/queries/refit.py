@@ -31,12 +31,8 @@ BUDGET = Budget(
     n_points=2000,
 )
 """First guesses that know no answers, made once; shapes for every start, and for what the best ones agree on."""
-BELIEVED = 0.95
-"""Confidence of an answer, where answers turn out to contradict each other."""
-SMALLEST = 1e-12
+LEAST_LIKELY = 1e-12
 """Smallest probability of a class when rows that belong together vote."""
-SPREAD, SPREAD_STEPS = 0.95, 50
-"""Share of a label that goes on to the neighbours, and how often it does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +94,7 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
         named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
         return _best(ground, contest, named, rows, links, guesses, now)
     except InfeasibleLinks:  # some answers are wrong: then none of them is certain
-        contest = _contest(ground, rows, spread, links.at_most(BELIEVED))
+        contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed))
         named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
         return _best(ground, contest, named, rows, links, guesses, now)
 
@@ -119,9 +115,9 @@ def by_answers(state: State, rows: Ints, graphs: list[Any]) -> Iterator[tuple[st
     first[at[inside], known[inside]] = 1.0
     for graph in graphs:
         degree = np.sqrt(np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12))[:, None]
-        mass = first
-        for _ in range(SPREAD_STEPS):
-            mass = SPREAD * (graph @ (mass / degree)) / degree + (1 - SPREAD) * first
+        mass, share = first, state.ground.settings.spread
+        for _ in range(state.ground.settings.spread_steps):
+            mass = share * (graph @ (mass / degree)) / degree + (1 - share) * first
         yield "spread answers", np.asarray(mass.argmax(axis=1))
 
 
@@ -157,7 +153,7 @@ def linked_labels(fit: Refit) -> Ints:
     if len(points):
         must = Links(fit.links.must).restrict(points)
         group = must.chunklets(len(points))
-        log_p = np.log(np.maximum(fit.probabilities[points], SMALLEST))
+        log_p = np.log(np.maximum(fit.probabilities[points], LEAST_LIKELY))
         total = np.stack([np.bincount(group, weights=column) for column in log_p.T], axis=1)
         labels[points] = total.argmax(axis=1)[group]
     return labels

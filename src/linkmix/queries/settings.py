@@ -50,6 +50,12 @@ class QuestionSettings:
         to 40 answers, then every 20. Not varied.
     random_pairs : int
         Random pairs that `uncertainty` looks at. Not varied.
+    believed : float
+        Confidence of an answer in a refit, where answers turn out to contradict each other.
+    spread : float
+        Share of a label that goes on from neighbour to neighbour, in the start that spreads the answers over a graph.
+    spread_steps : int
+        How often it does.
 
     Examples
     --------
@@ -70,3 +76,6 @@ class QuestionSettings:
     settled: float = 0.03
     refit_every: int = 10
     random_pairs: int = 5000
+    believed: float = 0.95
+    spread: float = 0.95
+    spread_steps: int = 50

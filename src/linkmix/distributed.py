@@ -23,7 +23,7 @@ from tqdm.auto import tqdm
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.data.blocks import Door, Source, Survey, Table, label_rows
-from linkmix.data.rows import FreeRows, Rows, Sums, added, without
+from linkmix.data.rows import Addable, FreeRows, Rows, added, without
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 
@@ -174,8 +174,8 @@ class _FreePartitions(FreeRows):
     def __init__(self, client: Client, parts: list[Any], homes: list[Any], bar: Any) -> None:
         self.client, self.parts, self.homes, self.bar = client, parts, homes, bar
 
-    def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
-        """Sums over all partitions, added in a tree."""
+    def total(self, function: Callable[[Rows], Addable]) -> Addable | None:
+        """Addable over all partitions, added in a tree."""
         # The function is part of the graph: scattered data would be lost with a worker.
         now = delayed(function, name=f"linkmix-function-{uuid4().hex}", traverse=False)
         sums = []
@@ -184,7 +184,7 @@ class _FreePartitions(FreeRows):
                 sums.append(_task("sums", _sums, part, now))  # on the worker that has the rows, if it is still alive
         while len(sums) > 1:
             sums = [_task("add", _add, sums[first : first + BRANCHES]) for first in range(0, len(sums), BRANCHES)]
-        total: Sums | None = self.client.compute(sums[0]).result()
+        total: Addable | None = self.client.compute(sums[0]).result()
         self.bar.update()
         return total
 
@@ -254,11 +254,11 @@ def _portions(door: Door, left_out: Ints, weights: Floats | None, known: Ints | 
     return list(without(Rows(door.numbers(block), weights, known), left_out).portions())
 
 
-def _sums(portions: list[Rows], function: Callable[[Rows], Sums]) -> Sums | None:
+def _sums(portions: list[Rows], function: Callable[[Rows], Addable]) -> Addable | None:
     return added(map(function, portions))
 
 
-def _add(sums: list[Sums | None]) -> Sums | None:
+def _add(sums: list[Addable | None]) -> Addable | None:
     return added(some for some in sums if some is not None)
 
 

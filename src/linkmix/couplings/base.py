@@ -64,6 +64,10 @@ class BoundCoupling(ABC):
         """
         return np.asarray(self.expect(class_log_density, class_weights, reliability).label_weights.argmax(axis=1))
 
+    def careful(self) -> "BoundCoupling":
+        """The same coupling without approximations that serve the comparison of many fits only."""
+        return self
+
     def to_native(self) -> PairTable | None:
         """Everything known about the linked points as pairs; None if that is not enough, or not for the core."""
         return None

@@ -14,6 +14,7 @@ observations do not enter ``Z``.
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,6 +149,7 @@ class BoundGraph(BoundStatements):
         self, links: Links, n_linked: int, n_classes: int, sampling: str, learn_reliability: bool, quick: bool
     ) -> None:
         max_table, loopy_tol = (LARGEST_QUICK_TABLE, QUICK_LOOPY_TOL) if quick else (LARGEST_TABLE, LOOPY_TOL)
+        self._given = (links, n_linked, n_classes, sampling, learn_reliability)
         self._quick = quick
         self.graph = LinkGraph(
             links,
@@ -180,6 +182,14 @@ class BoundGraph(BoundStatements):
             )
         self._prior_same = np.full(len(rest_edges), -np.inf)
         self._prior_different = np.zeros(len(rest_edges))
+
+    def careful(self) -> BoundCoupling:
+        """Full M-steps for the class weights, and exact inference up to a larger table."""
+        if not (self.graph.network.is_exact and self._prior.is_exact):
+            return BoundGraph(*self._given, quick=False)
+        other = copy(self)  # the networks are the same
+        other._quick = False
+        return other
 
     def expect(
         self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.data.rows import FreeRows, Rows, Sums, added, joined, portion_rows, without
+from linkmix.data.rows import Addable, FreeRows, Rows, added, joined, portion_rows, without
 
 LARGEST = 1e150
 """Larger numbers overflow when squared."""
@@ -356,7 +356,7 @@ class _FreeStream(FreeRows):
     weights: Floats | None
     known: Ints | None
 
-    def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
+    def total(self, function: Callable[[Rows], Addable]) -> Addable | None:
         """Sum over the same portions as if all rows were in memory, so that every digit is the same."""
         portions = self._portions() if self.table.blocks._array is None else self._slices()
         return added(map(function, portions))

@@ -13,10 +13,10 @@ from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
 PORTION_NUMBERS = 2**22
 """Numbers in one portion of rows, the most that is read at once: 32 megabytes.
 
-Sums of portions are added in order, also for points in memory: no digit depends on where points come from.
+Addable of portions are added in order, also for points in memory: no digit depends on where points come from.
 """
 
-Sums = TypeVar("Sums", bound=Any)
+Addable = TypeVar("Addable", bound=Any)
 """Anything that can be added."""
 
 
@@ -55,11 +55,11 @@ class FreeRows(ABC):
     """Rows outside memory, to be added up: read from a file in each step, or on the workers of a cluster."""
 
     @abstractmethod
-    def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
+    def total(self, function: Callable[[Rows], Addable]) -> Addable | None:
         """Sum of ``function(portion)`` over all portions of the rows; None if there are no rows."""
 
 
-def added(sums: Iterable[Sums]) -> Sums | None:
+def added(sums: Iterable[Addable]) -> Addable | None:
     """Add sums one after the other; None if there are none."""
     total = None
     for some in sums:

@@ -18,7 +18,7 @@ from linkmix.native import Components
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Sums over weighted rows. The statistics of two sets of rows add up to those of both together."""
+    """SumsT over weighted rows. The statistics of two sets of rows add up to those of both together."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
@@ -50,11 +50,11 @@ class BadColumn(ValueError):
         return f"column {self.column} {self.problem}"
 
 
-Parameters = TypeVar("Parameters")
-Sums = TypeVar("Sums", bound=Statistics)
+ParametersT = TypeVar("ParametersT")
+SumsT = TypeVar("SumsT", bound=Statistics)
 
 
-class Density(ABC, Generic[Parameters, Sums]):
+class Density(ABC, Generic[ParametersT, SumsT]):
     """A family of distributions over rows; parameters go in and come back as values.
 
     The densities of linkmix are frozen dataclasses whose fields are their settings. Equality, representation and
@@ -67,16 +67,16 @@ class Density(ABC, Generic[Parameters, Sums]):
         return False
 
     @abstractmethod
-    def log_density(self, parameters: Parameters, X: Array) -> Floats:
+    def log_density(self, parameters: ParametersT, X: Array) -> Floats:
         """Log-density of each row under each component, shape (n, C)."""
 
     @abstractmethod
-    def statistics(self, parameters: Parameters, X: Array, weights: Floats) -> Sums:
-        """Sums of the rows weighted by ``weights`` (n, C), taken with the current parameters as pivot."""
+    def statistics(self, parameters: ParametersT, X: Array, weights: Floats) -> SumsT:
+        """SumsT of the rows weighted by ``weights`` (n, C), taken with the current parameters as pivot."""
 
     def mixture_sums(
-        self, parameters: Parameters, X: Array, log_weights: Floats, row_weights: Floats | None
-    ) -> tuple[float, Sums, Floats] | None:
+        self, parameters: ParametersT, X: Array, log_weights: Floats, row_weights: Floats | None
+    ) -> tuple[float, SumsT, Floats] | None:
         """Log-likelihood, statistics and weight (C,) of rows from a mixture with ``log_weights`` (C,), in one pass.
 
         The rows have no missing values; ``row_weights`` (n,) say how often each of them counts. None if the density
@@ -84,39 +84,39 @@ class Density(ABC, Generic[Parameters, Sums]):
         """
         return None
 
-    def to_native(self, parameters: Parameters) -> Components | None:
+    def to_native(self, parameters: ParametersT) -> Components | None:
         """The components as the native core represents them; None if the core cannot run both steps of EM alone."""
         return None
 
-    def from_native(self, components: Components) -> Parameters:
+    def from_native(self, components: Components) -> ParametersT:
         """The inverse of `to_native`."""
         raise NotImplementedError
 
     @abstractmethod
-    def maximize(self, statistics: Sums, parameters: Parameters) -> Parameters:
+    def maximize(self, statistics: SumsT, parameters: ParametersT) -> ParametersT:
         """Parameters that maximise the expected log-density; the sums were taken with ``parameters``."""
 
     @abstractmethod
-    def start(self, X: Array, weights: Floats) -> Parameters:
+    def start(self, X: Array, weights: Floats) -> ParametersT:
         """First parameters, from rows that are assigned to components with ``weights`` (n, C)."""
 
     @abstractmethod
-    def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> Parameters:
+    def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> ParametersT:
         """Parameters from the user's arrays, whose leading axes have ``shape``; a wrong shape is a ValueError."""
 
     @abstractmethod
-    def attributes(self, parameters: Parameters, shape: tuple[int, ...]) -> dict[str, Array]:
+    def attributes(self, parameters: ParametersT, shape: tuple[int, ...]) -> dict[str, Array]:
         """The arrays that `given` accepts, with the component axis unfolded to ``shape``."""
 
     @abstractmethod
-    def sample(self, parameters: Parameters, component: int, n_samples: int, random: RandomState) -> Array:
+    def sample(self, parameters: ParametersT, component: int, n_samples: int, random: RandomState) -> Array:
         """Draw rows from one component, shape (n_samples, d)."""
 
     @abstractmethod
     def n_parameters(self, n_components: int, n_features: int) -> int:
         """Number of free parameters of all components together."""
 
-    def free_parameters(self, parameters: Parameters, n_components: int, n_features: int) -> int:
+    def free_parameters(self, parameters: ParametersT, n_components: int, n_features: int) -> int:
         """Number of free parameters of a fit, if it depends on the data, for example on the levels they contain."""
         return self.n_parameters(n_components, n_features)
 
@@ -124,16 +124,16 @@ class Density(ABC, Generic[Parameters, Sums]):
         """Refuse rows that the density cannot describe, with a ValueError that names column, value and remedy."""
         return
 
-    def log_prior(self, parameters: Parameters) -> float:
+    def log_prior(self, parameters: ParametersT) -> float:
         """Logarithm of the prior of the parameters, for a density that has one. EM maximises J plus this."""
         return 0.0
 
-    def take(self, parameters: Parameters, order: Ints) -> Parameters:
+    def take(self, parameters: ParametersT, order: Ints) -> ParametersT:
         """Parameters with the components in another order. This default handles a dataclass of arrays (C, ...)."""
         arrays = {f.name: getattr(parameters, f.name)[order] for f in fields(parameters)}  # type: ignore[arg-type]
         return replace(parameters, **arrays)  # type: ignore[type-var]
 
-    def maximize_cautiously(self, statistics: Sums, parameters: Parameters) -> Parameters:
+    def maximize_cautiously(self, statistics: SumsT, parameters: ParametersT) -> ParametersT:
         """A step that never lowers the expected log-density, used when `maximize` made the likelihood fall.
 
         This default stays where it is. Only a density whose `maximize` is not an exact maximum needs more, for example

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkmix.basics.arrays import Floats
 from linkmix.basics.checks import check_number
-from linkmix.densities.base import Density, Parameters, Statistics
+from linkmix.densities.base import Density, ParametersT, Statistics
 from linkmix.densities.covariance import FORMS, CovarianceForm
 from linkmix.densities.shrinkage import Shrinkage
 
@@ -26,7 +26,7 @@ class MomentSums(Statistics):
 Moments = TypeVar("Moments", bound=MomentSums)
 
 
-class Elliptical(Density[Parameters, Moments]):
+class Elliptical(Density[ParametersT, Moments]):
     """Components with a mean and a covariance, or scale, of a given form.
 
     A subclass is a frozen dataclass with these fields, in an order of its own.

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.couplings.base import BoundCoupling, LinkExpectation
-from linkmix.data.rows import FreeRows, Rows, Sums, added
+from linkmix.data.rows import Addable, FreeRows, Rows, added
 from linkmix.densities.base import Density, Statistics
 
 
@@ -77,7 +77,7 @@ class Data:
         assert isinstance(self.free, np.ndarray)
         return list(Rows(self.free, self.free_weights, self.free_known).portions())
 
-    def total(self, function: Callable[[Rows], Sums]) -> Sums | None:
+    def total(self, function: Callable[[Rows], Addable]) -> Addable | None:
         """Sum of a function over all portions of free rows; None if there are none."""
         return added(map(function, self.portions)) if isinstance(self.free, np.ndarray) else self.free.total(function)
 

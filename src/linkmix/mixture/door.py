@@ -29,7 +29,7 @@ PointsLike = ArrayLike | Source
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class SeenColumns:
     """The columns that a fit saw: how many, and their names where the input had them."""
 
     n: int
@@ -204,7 +204,7 @@ def _constraints(kind: type[LinkEstimator]) -> list[tuple[str, list[Any]]]:
     return [(name, [make_constraint(one) for one in allowed]) for name, allowed in kind._parameter_constraints.items()]
 
 
-def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) -> tuple[Floats | Table, Columns]:
+def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) -> tuple[Floats | Table, SeenColumns]:
     """Checked points in memory, or a table where they are elsewhere, and their columns."""
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = Blocks.from_array(X)
@@ -214,7 +214,7 @@ def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) 
         )
     if reset and type(X) is np.ndarray and _is_plain(X, door):
         door.check(X)
-        return X, Columns(X.shape[1])
+        return X, SeenColumns(X.shape[1])
     seen_by = copy(estimator) if reset else estimator  # scikit-learn notes on it which columns it saw
     points: Floats | Table
     if isinstance(X, Source):
@@ -235,7 +235,7 @@ def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) 
         raise ValueError(f"column {int(np.argmin(known))} of X has no value in any row: drop it")
     if isinstance(points, np.ndarray):
         door.check(points)
-    return points, Columns(seen_by.n_features_in_, getattr(seen_by, "feature_names_in_", None))
+    return points, SeenColumns(seen_by.n_features_in_, getattr(seen_by, "feature_names_in_", None))
 
 
 def _is_plain(X: Array, door: Door) -> bool:

@@ -61,7 +61,7 @@ def finished(
         weights = parameters.class_weights
         log_density = engine.class_log_joint(model.density, parameters, data.linked) - np.log(weights)
         labels = linked_labels(model.coupling, data, given.links, log_density, weights, parameters.reliability)
-        table = review(given.links, reliability, log_density, weights)
+        table = review_links(given.links, reliability, log_density, weights)
     if given.known is not None:
         told = np.setdiff1d(np.flatnonzero(given.known >= 0), points)
         points, labels = np.concatenate([points, told]), np.concatenate([labels, given.known[told]])
@@ -76,7 +76,7 @@ def finished(
     )
 
 
-def review(links: Links, reliability: dict[Hashable, float], log_density: Floats, weights: Floats) -> Array:
+def review_links(links: Links, reliability: dict[Hashable, float], log_density: Floats, weights: Floats) -> Array:
     """Every link with the probability that it is wrong, the most doubtful first, from log-densities (n_linked, M)."""
     points = links.points
     table = links_to_review(trusted(links.restrict(points), reliability), log_density, weights)

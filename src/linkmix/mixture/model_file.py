@@ -65,7 +65,7 @@ VALUES: dict[str, type[Any]] = {
 
 
 @dataclass(frozen=True)
-class Model:
+class SavedModel:
     """What a model file holds.
 
     Attributes
@@ -101,7 +101,7 @@ def save(path: str | os.PathLike[str], estimator: Any, notes: Mapping[str, Any] 
         place.write_bytes(content)
 
 
-def load(path: str | os.PathLike[str], kinds: Sequence[type], parts: Sequence[type] = ()) -> Model:
+def load(path: str | os.PathLike[str], kinds: Sequence[type], parts: Sequence[type] = ()) -> SavedModel:
     """Read an estimator from a file.
 
     Parameters
@@ -115,7 +115,7 @@ def load(path: str | os.PathLike[str], kinds: Sequence[type], parts: Sequence[ty
 
     Returns
     -------
-    Model
+    SavedModel
 
     Raises
     ------
@@ -152,8 +152,8 @@ def to_bytes(estimator: Any, notes: Mapping[str, Any]) -> bytes:
     return body + hashlib.sha256(body).digest()
 
 
-def from_bytes(path: Path, content: bytes, kinds: Sequence[type], parts: Sequence[type] = ()) -> Model:
-    """Model from the content of a file; the inverse of `to_bytes`.
+def from_bytes(path: Path, content: bytes, kinds: Sequence[type], parts: Sequence[type] = ()) -> SavedModel:
+    """SavedModel from the content of a file; the inverse of `to_bytes`.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def from_bytes(path: Path, content: bytes, kinds: Sequence[type], parts: Sequenc
 
     Returns
     -------
-    Model
+    SavedModel
     """
     if not content.startswith(MAGIC):
         cut_off = content and MAGIC.startswith(content)
@@ -194,7 +194,7 @@ def from_bytes(path: Path, content: bytes, kinds: Sequence[type], parts: Sequenc
             expected = " or ".join(kind.__name__ for kind in kinds)
             raise _Foreign(f"holds a model of class {name}, not {expected}: load it with the class that wrote it")
         reader = _Reader(header["arrays"], records, memoryview(body)[start + header_size :], (*kinds, *parts))
-        return Model(reader.decode(header["estimator"]), reader.decode(header["notes"]), str(header["linkmix"]))
+        return SavedModel(reader.decode(header["estimator"]), reader.decode(header["notes"]), str(header["linkmix"]))
     except _Foreign as error:
         raise BadFile(path, str(error)) from None
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:

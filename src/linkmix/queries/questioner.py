@@ -19,7 +19,7 @@ from linkmix.queries import other_strategies
 from linkmix.queries.answers import SAID, Answer, Answers, Said, as_links
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
-from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, linked_labels, refit
+from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, labels_with_answers, refit
 from linkmix.queries.settings import QuestionSettings
 from linkmix.queries.state import Ground, State
 from linkmix.search import AutoLinkMixture
@@ -273,7 +273,7 @@ class Questioner:
     def _publish(self) -> None:
         fit = self._fit
         self.probabilities: Floats = fit.probabilities
-        self.labels: Ints = linked_labels(fit)
+        self.labels: Ints = labels_with_answers(fit)
         self.review: Array = doubtful_links(fit, self._ground.Z)
         scaling = Scaling.plain(self._columns.mean, self._scale)
         self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, scaling)

@@ -16,7 +16,7 @@ from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
-from linkmix.mixture.fitted import Fitted, review
+from linkmix.mixture.fitted import Fitted, review_links
 from linkmix.queries.cover import seeds
 from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.state import Ground, State, squared_distances
@@ -146,7 +146,7 @@ def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) ->
     return estimator
 
 
-def linked_labels(fit: Refit) -> Ints:
+def labels_with_answers(fit: Refit) -> Ints:
     """Class of each row; rows that answers hold together get the class that is most probable for all of them."""
     labels: Ints = fit.probabilities.argmax(axis=1)
     points = fit.links.points
@@ -166,7 +166,7 @@ def doubtful_links(fit: Refit, Z: Floats) -> Array:
         return np.empty(0, dtype=REVIEW)
     weights = fit.parameters.class_weights
     log_density = engine.class_log_joint(fit.density, fit.parameters, Z[points]) - np.log(weights)
-    return review(fit.links, {}, log_density, weights)
+    return review_links(fit.links, {}, log_density, weights)
 
 
 def _contest(ground: Ground, rows: Ints, spread: Floats, links: Links) -> Contest:

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp
 from linkmix.basics.errors import InfeasibleLinks
-from linkmix.couplings import BoundCoupling, Graph
+from linkmix.couplings import BoundCoupling
 from linkmix.data.blocks import Blocks, Door, Table
 from linkmix.data.sample import sample_around
 from linkmix.data.scaling import PLAIN, Scaling, scalings
 from linkmix.engine import starts
-from linkmix.engine.fitting import Knowledge, bind, few_threads, linked_labels, naming_rows, part
+from linkmix.engine.fitting import Knowledge, few_threads, linked_labels, naming_rows, part
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request
 from linkmix.mixture.fitted import finished
@@ -216,9 +216,10 @@ class AutoLinkMixture(LinkEstimator):
         finished = [candidate for candidate in candidates if candidate.finished and candidate.view == view]
         whole = replace(given, X=views[view].of(given.X))
         with few_threads(*whole.X.shape):
-            coupling = bind(Graph(learn), whole.links, ground.n_classes)
+            with naming_rows(whole.links, ground.n_classes):
+                coupling = ground.coupling.careful()
             members = [
-                settled(ground, candidate, whole, coupling)
+                as_member(ground, candidate, whole, coupling)
                 for candidate in finished[: self.committee] or candidates[:1]
             ]
         probabilities = [member.predict_proba(ground.views[view].X) for member in members]
@@ -340,7 +341,7 @@ def contest_of(
     )
 
 
-def settled(
+def as_member(
     ground: Contest, candidate: Candidate, whole: Knowledge[Array | Table], coupling: BoundCoupling
 ) -> LinkMixture:
     """A candidate as an estimator, after a last step of EM on all rows, or several if it has not seen all of them."""

@@ -8,20 +8,11 @@ try:
 except ModuleNotFoundError:
     sys.exit("The linkmix command needs click: pip install 'linkmix[app]'")
 
-MODULES = {
-    "ask": "asking",
-    "check-links": "check_links",
-    "choose": "choose",
-    "compare": "compare",
-    "data": "data",
-    "demo": "demo",
-    "explain": "explain",
-    "fit": "fit",
-    "label": "labelling",
-    "predict": "predict",
-    "reproduce": "reproduce",
-}
-"""The module of each command."""
+COMMANDS = (
+    *("ask", "check-links", "choose", "compare", "data", "demo"),
+    *("explain", "fit", "label", "predict", "reproduce"),
+)
+"""Each command is a function in a module of its own, both with its name."""
 
 
 class Commands(click.Group):
@@ -32,13 +23,14 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""
-        return list(MODULES)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name."""
-        if cmd_name not in MODULES:
+        if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"{__name__}.{MODULES[cmd_name]}"), cmd_name.replace("-", "_"))
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"{__name__}.{name}"), name)
         return command
 
 

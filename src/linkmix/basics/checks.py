@@ -2,12 +2,30 @@
 
 from collections.abc import Iterable
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight
 
 from linkmix.basics.arrays import Floats
+
+Constraints = dict[str, list[Any]]
+"""For each parameter of an estimator the values that it may have, as scikit-learn declares them."""
+
+
+class Number(Interval):
+    """Constraint of a parameter that is a number in an interval; True and False are not numbers here."""
+
+    def is_satisfied_by(self, val: object) -> bool:
+        """Whether a value is allowed."""
+        return not isinstance(val, bool | np.bool_) and bool(super().is_satisfied_by(val))
+
+
+def at_least(smallest: float, kind: type = Integral) -> Number:
+    """Constraint of a parameter that is a finite number, an integer by default."""
+    return Number(kind, smallest, None, closed="left")
 
 
 def check_number(name: str, value: object, kind: type, smallest: float) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import make_constraint
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix.basics.arrays import Array, Floats
-from linkmix.basics.checks import check_sample_weight
+from linkmix.basics.checks import Constraints, check_sample_weight
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size, has_values
 from linkmix.engine.fitting import Knowledge
@@ -57,7 +57,7 @@ class Request:
 class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
     """What `LinkMixture` and `AutoLinkMixture` have in common."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    _parameter_constraints: ClassVar[Constraints]
     _parts: ClassVar[tuple[type, ...]] = ()  # estimators that a file of this one may hold
     _reads: ClassVar[type] = Source  # points outside memory that it can read
     random_state: int | RandomState | None

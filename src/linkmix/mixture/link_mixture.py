@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp, shares
-from linkmix.basics.checks import check_number
+from linkmix.basics.checks import Constraints, check_number
 from linkmix.couplings import Coupling
 from linkmix.data.blocks import Door, Table
 from linkmix.densities import Density
@@ -137,7 +137,7 @@ class LinkMixture(LinkEstimator):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    _parameter_constraints: ClassVar[Constraints] = CONSTRAINTS
 
     def __init__(
         self,

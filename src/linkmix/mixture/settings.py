@@ -2,27 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
+from linkmix.basics.checks import Constraints, Number, at_least
 from linkmix.couplings import Coupling, Graph, Pairwise, Uncoupled
 from linkmix.data.blocks import Door
 from linkmix.densities import FORMS, Bernoulli, Categorical, CovarianceForm, Density, Gaussian, Poisson, StudentT
 from linkmix.engine.fitting import STARTS
 from linkmix.engine.starts import Shape
 from linkmix.links import Links
-
-
-class Number(Interval):
-    """An interval of numbers; True and False are not numbers here."""
-
-    def is_satisfied_by(self, val: object) -> bool:
-        """Whether a value is allowed."""
-        return not isinstance(val, bool | np.bool_) and bool(super().is_satisfied_by(val))
-
 
 COUPLINGS: dict[str, Callable[[bool], Coupling]] = {
     "none": lambda learn_reliability: Uncoupled(),
@@ -36,22 +28,22 @@ DENSITIES: dict[str, Callable[[CovarianceForm, float, float], Density[Any, Any]]
     "categorical": lambda form, reg_covar, shrinkage: Categorical(),
     "poisson": lambda form, reg_covar, shrinkage: Poisson(),
 }
-CONSTRAINTS: dict[str, list[Any]] = {
-    "n_classes": [Number(Integral, 1, None, closed="left")],
-    "clusters_per_class": [Number(Integral, 1, None, closed="left")],
+CONSTRAINTS: Constraints = {
+    "n_classes": [at_least(1)],
+    "clusters_per_class": [at_least(1)],
     "density": [StrOptions(set(DENSITIES)), Density],
     "covariance_type": [StrOptions(set(FORMS))],
-    "shrinkage": [Number(Real, 0, None, closed="left"), StrOptions({"auto"})],
+    "shrinkage": [at_least(0, Real), StrOptions({"auto"})],
     "shared_clusters": ["boolean"],
     "coupling": [StrOptions(set(COUPLINGS)), Coupling],
     "reliability": [StrOptions({"auto", "given", "learn"})],
     "linked_points": [StrOptions({"apart", "both"})],
     "link_weight": [Number(Real, 0, None, closed="neither")],
     "init": [StrOptions(set(STARTS)), Mapping],
-    "n_init": [Number(Integral, 1, None, closed="left")],
-    "reg_covar": [Number(Real, 0, None, closed="left")],
-    "tol": [Number(Real, 0, None, closed="left")],
-    "max_iter": [Number(Integral, 0, None, closed="left")],
+    "n_init": [at_least(1)],
+    "reg_covar": [at_least(0, Real)],
+    "tol": [at_least(0, Real)],
+    "max_iter": [at_least(0)],
     "warm_start": ["boolean"],
     "random_state": ["random_state"],
 }

@@ -1,7 +1,6 @@
 """What the rivals that are not mixtures share: the interface, the validation, and the links as a matrix."""
 
 from abc import abstractmethod
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,20 +9,12 @@ from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
 from linkmix.links.checks import as_links, check_links
-
-Constraints = dict[str, list[Any]]
-"""For each parameter the values that it may have, as scikit-learn declares them."""
-
-
-def at_least(smallest: int, kind: type = Integral) -> Interval:
-    """Constraint of a parameter that is a finite number, an integer by default."""
-    return Interval(kind, smallest, None, closed="left")
 
 
 class Rival(ClusterMixin, BaseEstimator):

@@ -7,9 +7,9 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.checks import Constraints, at_least
 from linkmix.basics.errors import InfeasibleLinks
 from linkmix.links import Links
-from linkmix.rivals.base import Constraints, at_least
 from linkmix.rivals.kmeans_links import CentreRival, class_means, plusplus_seeds, squared_distances
 
 

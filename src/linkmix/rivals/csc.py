@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
 from linkmix.rivals import kernels
-from linkmix.rivals.base import Constraints, Rival, at_least, links_matrix
+from linkmix.rivals.base import Rival, links_matrix
 from linkmix.rivals.constrained_cut import (
     Feasible,
     Graph,

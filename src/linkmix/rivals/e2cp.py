@@ -15,8 +15,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
-from linkmix.rivals.base import Constraints, Rival, at_least, links_matrix
+from linkmix.rivals.base import Rival, links_matrix
 
 NEIGHBOURS = {"dense": 10, "sparse": 5}
 SMALLEST_WEIGHT = 1e-10

@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
-from linkmix.rivals.base import Constraints, Rival, at_least
+from linkmix.rivals.base import Rival
 
 SMALLEST_GAIN = 1e-10
 """A smaller relative decrease of the objective counts as none."""

@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
-from linkmix.rivals.base import Constraints, Rival, at_least, links_matrix
+from linkmix.rivals.base import Rival, links_matrix
 from linkmix.rivals.kernels import Precision, rbf_similarity
 from linkmix.rivals.landmark_kernel import LandmarkKernel, landmark_similarity
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp
+from linkmix.basics.checks import Constraints, at_least
 from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings import BoundCoupling
 from linkmix.data.blocks import Blocks, Door, Table
@@ -23,7 +23,7 @@ from linkmix.engine.fitting import Knowledge, few_threads, linked_labels, naming
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request
 from linkmix.mixture.fitted import finished
-from linkmix.mixture.settings import Number, names_annotators
+from linkmix.mixture.settings import names_annotators
 from linkmix.search.budgets import BUDGETS, Budget
 from linkmix.search.contest import Candidate, Contest, place_of
 from linkmix.search.shapes import SHAPES
@@ -110,9 +110,9 @@ class AutoLinkMixture(LinkEstimator):
     0.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_classes": [Number(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "committee": [Number(Integral, 1, None, closed="left")],
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_classes": [at_least(1), StrOptions({"auto"})],
+        "committee": [at_least(1)],
         "budget": [StrOptions(set(BUDGETS)), Budget],
         "verbose": ["verbose"],
         "random_state": ["random_state"],

@@ -20,14 +20,14 @@ class QuestionSettings:
     early : int
         Number of answers, in `cover`, during which doubt counts for more and distance for less: later the model is
         sure of itself also where it is wrong, far from any answer. No effect where answers may be wrong, since a wrong
-        answer about a doubtful point goes unnoticed. Chosen on draws 0 to 9 of the eight sets, against 0 and "always";
-        twice and half not varied.
+        answer about a doubtful point goes unnoticed. Chosen on draws 0 to 9 of the eight sets; earlier versions had one
+        rule throughout, first the later and then the early one. Twice and half not varied.
     early_doubt : float
         Share of mass times distance that counts where the model has no doubt, for the first `early` answers. Chosen on
-        draws 0 to 9 of the eight sets, against 0.2; twice and half not varied.
+        draws 0 to 9 of the eight sets, together with the power of the distance. Twice and half not varied.
     doubt : float
-        The same later, and where answers may be wrong. Chosen on draws 0 to 9 of the eight sets, against 0.02; twice
-        and half not varied.
+        The same later, and where answers may be wrong. Chosen on draws 0 to 9 of the eight sets, together with
+        the power of the distance. Twice and half not varied.
     nearness : float
         In `cover`, what the nearest neighbourhood gains over a distant one, in units of the probability of being of one
         class, when neighbourhoods are put in order. Not varied.
@@ -37,9 +37,8 @@ class QuestionSettings:
     skipped_for : int
         A skipped pair may be asked again after this many answers. Not varied.
     again : float
-        An answer that the model finds less probable than this is asked for again, where answers may be wrong. Lowered
-        from 0.5, its double, when the eight sets were first run with one answer in ten wrong; no table was kept of
-        that. Half not varied.
+        An answer that the model finds less probable than this is asked for again, where answers may be wrong. An
+        earlier version had 0.5, its double; no figures of that were kept. Half not varied.
     most_times : int
         A pair is asked about this often at most. Not varied.
     settled : float

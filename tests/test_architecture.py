@@ -40,6 +40,7 @@ STRANGERS = {
 ONLY_IN = {
     "linkmix.app.cli": {"click"},
     "linkmix.distributed": {"dask", "distributed"},
+    "linkmix.plots.pages": {"jinja2"},
     "linkmix.app.label.server": {
         *("aiohttp", "bottle", "django", "fastapi", "flask", "http.server", "socketserver"),
         *("starlette", "tornado", "uvicorn", "werkzeug", "wsgiref"),

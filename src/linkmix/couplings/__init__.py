@@ -1,6 +1,7 @@
 """Couplings: how the labels of linked points depend on each other."""
 
 from linkmix.couplings.base import BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.class_weights import solve_class_weights
 from linkmix.couplings.graph import Graph
 from linkmix.couplings.mean_field import MeanField
 from linkmix.couplings.none import Uncoupled
@@ -16,4 +17,5 @@ __all__ = [
     "Pairwise",
     "Projection",
     "Uncoupled",
+    "solve_class_weights",
 ]

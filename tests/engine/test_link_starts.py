@@ -192,5 +192,5 @@ def test_uncertain_links_are_used_too(how):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match=r"'init' parameter .* 'links'.*Mapping.* Got 'link' instead"):
+    with pytest.raises(ValueError, match=r"'init' parameter .*'links'.*Mapping.* Got 'link' instead"):
         LinkMixture(init="link").fit(np.eye(4))

@@ -157,7 +157,7 @@ def linked_labels(
             return coupling.labels(log_labels, weights, reliability)
     except InfeasibleLinks as error:
         # The pairwise likelihood is defined for links that no labelling meets; labels are not.
-        warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=6)
+        warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=5)
         return np.asarray(coupling.expect(log_labels, weights, reliability).label_weights.argmax(axis=1))
 
 

@@ -26,7 +26,7 @@ test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
-	OMP_NUM_THREADS=1 LINKMIX_NATIVE=0 $(BIN)/pytest -n 2 tests/engine tests/mixture/test_mixture.py tests/mixture/test_trials.py \
+	OMP_NUM_THREADS=1 LINKMIX_NATIVE=0 $(BIN)/pytest -n 2 tests/engine/test_em.py tests/mixture/test_mixture.py tests/mixture/test_trials.py \
 		tests/couplings/test_couplings.py tests/couplings/test_uncertain_links.py tests/densities/test_densities.py
 
 # The tests of the labelling page need Chromium. On Debian as root it is installed; elsewhere they say why they are skipped.

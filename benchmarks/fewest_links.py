@@ -15,7 +15,7 @@ the methods that come closest. ``settings`` halves and doubles tuned constants o
     none         no links
     right        the links before any was flipped
     confidence   every link is right with probability 0.8, and the estimator is told so
-    learned      one annotator made all links, and how often he is right is learned
+    learned      one annotator made all links, and how often that person is right is learned
 
 "found" is the share of the wrong links among as many at the top of ``links_to_review_``; blind choice would give 0.2.
 """

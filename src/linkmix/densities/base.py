@@ -18,7 +18,7 @@ from linkmix.native import Components
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """SumsT over weighted rows. The statistics of two sets of rows add up to those of both together."""
+    """Sums over weighted rows. The statistics of two sets of rows add up to those of both together."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
@@ -72,7 +72,7 @@ class Density(ABC, Generic[ParametersT, SumsT]):
 
     @abstractmethod
     def statistics(self, parameters: ParametersT, X: Array, weights: Floats) -> SumsT:
-        """SumsT of the rows weighted by ``weights`` (n, C), taken with the current parameters as pivot."""
+        """Sums of the rows weighted by ``weights`` (n, C), taken with the current parameters as pivot."""
 
     def mixture_sums(
         self, parameters: ParametersT, X: Array, log_weights: Floats, row_weights: Floats | None

@@ -205,7 +205,8 @@ class AutoLinkMixture(LinkEstimator):
         choice, n_classes = None, self.n_classes
         if n_classes == "auto":
             weights = request.sample_weight
-            most = min(settings.most_classes, len(request.points) if weights is None else np.count_nonzero(weights))
+            n_counted = len(request.points) if weights is None else int(np.count_nonzero(weights))
+            most = min(settings.most_classes, n_counted)
             small = replace(BUDGETS["small"], settings=settings)
             given = request.knowledge(most, learn_reliability=learn)
             choice = self._compare_numbers(contest_of(given, views, most, small, seed, learn_reliability=learn))

@@ -91,3 +91,19 @@ def test_points_beyond_all_squares_are_refused_by_predict_too(blobs):
     model = LinkMixture(3, random_state=0).fit(blobs[0])
     with pytest.raises(ValueError, match=r"X holds 1e\+160, too large to be squared: scale X"):
         model.predict_proba([[1e160] * 3])
+
+
+class _WithoutArrays(Gaussian):
+    def attributes(self, parameters, shape):
+        raise RuntimeError("no arrays")
+
+
+def test_a_density_that_fails_at_the_very_end_leaves_an_earlier_fit_unchanged():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = LinkMixture(2, random_state=0).fit(X)
+    before = model.predict(X)
+    model.set_params(density=_WithoutArrays())
+    with pytest.raises(RuntimeError, match="no arrays"):
+        model.fit(X[:, :2])
+    assert model.n_features_in_ == 3
+    assert np.array_equal(model.predict(X), before)

@@ -401,3 +401,14 @@ def test_blocks_of_which_a_column_has_no_value(small_portions):
     points = np.column_stack([X, np.full(len(X), np.nan)])
     with pytest.raises(ValueError, match="column 13 of X has no value in any row: drop it"):
         AutoLinkMixture(3).fit(Blocks([points[:90], points[90:]]))
+
+
+def test_points_without_weight_do_not_count_as_points_for_the_classes() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    weights = np.zeros(30)
+    weights[:2] = 1.0
+    with pytest.raises(ValueError, match="n_samples=2 is less than n_classes=3"):
+        AutoLinkMixture(3, random_state=0, budget="small").fit(X, sample_weight=weights)
+    weights[:5] = 1.0
+    model = AutoLinkMixture("auto", random_state=0, budget="small").fit(X, sample_weight=weights)
+    assert model.choice_["n_classes"].tolist() == [2, 3, 4, 5]

@@ -12,7 +12,7 @@ def sample_around(
 ) -> Ints:
     """All rows, or the needed ones and a random choice of the others.
 
-    Memory grows with the sample and not with the rows.
+    Memory grows with the sample and not with the rows, unless these have weights.
 
     Parameters
     ----------
@@ -42,8 +42,9 @@ def sample_around(
     """
     if n_rows <= at_most:
         return np.arange(n_rows)
-    n_others = min(n_rows, max(at_most - len(needed), at_most // 2))
-    drawn = sample_without_replacement(n_rows, n_others, random_state=random)
-    if sample_weight is not None:
-        drawn = drawn[sample_weight[drawn] > 0]
-    return np.union1d(needed, drawn)
+    n_others = max(at_most - len(needed), at_most // 2)
+    if sample_weight is None:
+        return np.union1d(needed, sample_without_replacement(n_rows, min(n_rows, n_others), random_state=random))
+    counted = np.flatnonzero(sample_weight > 0)
+    drawn = sample_without_replacement(len(counted), min(len(counted), n_others), random_state=random)
+    return np.union1d(needed, counted[drawn])

@@ -103,12 +103,17 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         points, columns = let_in(self, X, self._door(reset=True), reset=True)
         weights = check_sample_weight(sample_weight, len(points))
         found = self._solve(Request(points, y, given, rows, weights), check_random_state(self.random_state))
-        self.n_features_in_ = columns.n
-        if columns.names is None:
-            self.__dict__.pop("feature_names_in_", None)
-        else:
-            self.feature_names_in_ = columns.names
-        self.take_over(found)
+        before = dict(vars(self))
+        try:
+            self.n_features_in_ = columns.n
+            if columns.names is None:
+                self.__dict__.pop("feature_names_in_", None)
+            else:
+                self.feature_names_in_ = columns.names
+            self.take_over(found)
+        except BaseException:  # a density of the user's own, or Ctrl-C: an earlier fit stays as it was
+            self.__dict__ = before
+            raise
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:

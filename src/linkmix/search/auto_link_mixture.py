@@ -204,7 +204,9 @@ class AutoLinkMixture(LinkEstimator):
 
         choice, n_classes = None, self.n_classes
         if n_classes == "auto":
-            most = min(settings.most_classes, len(request.points))
+            weights = request.sample_weight
+            n_counted = len(request.points) if weights is None else int(np.count_nonzero(weights))
+            most = min(settings.most_classes, n_counted)
             small = replace(BUDGETS["small"], settings=settings)
             given = request.knowledge(most, learn_reliability=learn)
             choice = self._compare_numbers(contest_of(given, views, most, small, seed, learn_reliability=learn))
@@ -323,8 +325,9 @@ def contest_of(
 ) -> Contest:
     """A contest on the given points, or on a sample that holds all linked and known ones, scaled in several ways."""
     n = len(given.X)
-    if n < n_classes:
-        raise ValueError(f"n_samples={n} is less than n_classes={n_classes}: pass more points or ask for fewer")
+    n_counted = n if given.sample_weight is None else np.count_nonzero(given.sample_weight)
+    if n_counted < n_classes:
+        raise ValueError(f"n_samples={n_counted} is less than n_classes={n_classes}: pass more points or ask for fewer")
     needed = given.links.points
     if given.known is not None:
         needed = np.union1d(needed, np.flatnonzero(given.known >= 0))

@@ -257,7 +257,7 @@ def test_the_stop_signal_falls_when_labels_settle():
         ({"strategy": "magic"}, "strategy='magic' is not known"),
         ({"n_classes": 0}, "n_classes=0 is not a whole number"),
         ({"n_classes": 200}, "150 points cannot make 200 classes"),
-        ({"wrong": 0.5}, "wrong=0.5 is no share"),
+        ({"wrong": 0.5}, "wrong=0.5 is not a share"),
         ({"max_candidates": 1}, "max_candidates=1"),
         ({"links": Links(must=[(0, 150)])}, "links row 150"),
         ({"labels": np.full(150, 3)}, "class numbers are from 0 to 2"),

@@ -293,7 +293,7 @@ def test_answers_lead_to_the_classes_and_to_the_sign_to_stop(points_file):
         ({"rows": "01"}, "rows is '01'"),
         ({"said": "maybe"}, "said is 'maybe'"),
         ({"annotator": 5}, "annotator is 5"),
-        ({"entry": "together", "rows": list(range(MOST_TOGETHER + 1))}, "from 2 to 2000"),
+        ({"entry": "together", "rows": list(range(MOST_TOGETHER + 1))}, "a list of 2 to 2000"),
     ],
 )
 def test_requests_without_sense_are_refused_and_leave_no_trace(points_file, wrong, message):

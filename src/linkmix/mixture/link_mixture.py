@@ -349,8 +349,8 @@ class LinkMixture(LinkEstimator):
             fit = best_fit(model, data, candidates, given.links, tol=self.tol, max_iter=self.max_iter)
         if self.tol > 0 and self.max_iter > 0 and not fit.converged:
             warnings.warn(
-                f"EM did not converge in max_iter={self.max_iter} steps: the relative gain of the log-likelihood is "
-                f"still above tol={self.tol:g}; raise max_iter or tol",
+                f"EM made max_iter={self.max_iter} steps and the relative gain of the log-likelihood is still above "
+                f"tol={self.tol:g}: raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=3,
             )

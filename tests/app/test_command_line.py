@@ -308,7 +308,7 @@ def test_odd_columns_are_noted(points, note, tmp_path, monkeypatch):
     ("content", "message"),
     [
         (b"", "model: is empty"),
-        (b"id,x\n1,2\n", "model: is no model file of linkmix"),
+        (b"id,x\n1,2\n", "model: is not a linkmix model file"),
         (b"\x93LINKMIX\x01\0\0\0", "model: is cut off"),
     ],
 )

@@ -173,7 +173,7 @@ def test_bodies_without_sense(served, body, status, message):
 
 def test_what_the_session_refuses_is_said(served):
     status, _, body = served.request("POST", "/api/entries", entry(served, rows=[0, 0]), served.own_headers())
-    assert (status, body) == (400, b"a row is named twice: name each once\n")
+    assert (status, body) == (400, b"rows names a row twice: name each row once\n")
     status, _, body = served.request(
         "POST", "/api/entries", entry(served, entry="remove", rows=[8, 9]), served.own_headers()
     )

@@ -226,7 +226,7 @@ def test_contradictions_are_worth_a_second_look(points_file):
         session.write(answer("k3", 0, 2, "different"))
         [found] = [link for link in session.status()["review"] if "p1" in link["reason"]]
         assert found["ids"] == ["p0", "p2"]
-        assert found["reason"] == "others hold these two together, through p1"
+        assert found["reason"] == "other links join these two, through p1"
 
 
 def test_where_answers_may_be_wrong_a_surprising_one_is_asked_for_again(points_file):
@@ -285,15 +285,15 @@ def test_answers_lead_to_the_classes_and_to_the_sign_to_stop(points_file):
         ({"entry": "delete"}, "entry is 'delete'"),
         ({"key": ""}, "key is ''"),
         ({"key": 7}, "key is 7"),
-        ({"rows": [0]}, "rows are 1: give 2 row numbers"),
-        ({"rows": [0, 60]}, "row 60 is not there: rows are numbered from 0 to 59"),
-        ({"rows": [0, -1]}, "row -1 is not there"),
-        ({"rows": [0, True]}, "row True is not there"),
-        ({"rows": [3, 3]}, "named twice"),
-        ({"rows": "01"}, "rows are 01"),
+        ({"rows": [0]}, "rows has length 1: give a list of 2 row numbers"),
+        ({"rows": [0, 60]}, "row 60 does not exist: rows are numbered from 0 to 59"),
+        ({"rows": [0, -1]}, "row -1 does not exist"),
+        ({"rows": [0, True]}, "row True does not exist"),
+        ({"rows": [3, 3]}, "names a row twice"),
+        ({"rows": "01"}, "rows is '01'"),
         ({"said": "maybe"}, "said is 'maybe'"),
         ({"annotator": 5}, "annotator is 5"),
-        ({"entry": "together", "rows": list(range(MOST_TOGETHER + 1))}, "from 2 to 2000"),
+        ({"entry": "together", "rows": list(range(MOST_TOGETHER + 1))}, "a list of 2 to 2000"),
     ],
 )
 def test_requests_without_sense_are_refused_and_leave_no_trace(points_file, wrong, message):

@@ -150,7 +150,7 @@ def test_a_folder_of_parquet_files(tmp_path, small_portions):
     np.testing.assert_array_equal(streamed.predict(blocks), memory.predict(frame[["c", "a", "b"]]))
     one = model().fit(Blocks.from_parquet(tmp_path / "2.parquet", columns=["a", "b", "c"]))
     assert len(one.labels_) == 700
-    with pytest.raises(ValueError, match="has no column 'd': choose of 'a', 'b', 'c', 'name'"):
+    with pytest.raises(ValueError, match="has no column 'd': choose from 'a', 'b', 'c', 'name'"):
         Blocks.from_parquet(tmp_path, columns=["a", "d"])
     with pytest.raises(ValueError, match="feature names should match"):
         streamed.predict(Blocks.from_parquet(tmp_path, columns=["a", "b", "c"]))
@@ -218,21 +218,21 @@ def test_few_rows_are_an_array_in_memory():
 
 def test_what_can_be_read_only_once_is_refused():
     X, _, _ = problem()
-    with pytest.raises(ValueError, match=r"Blocks of a generator, which can be read only once.*Blocks\(lambda"):
+    with pytest.raises(ValueError, match=r"Blocks got a generator, which can be read only once.*Blocks\(lambda"):
         Blocks(block for block in cuts(X))
     with pytest.raises(ValueError, match="X is a generator, which can be read only once"):
         model().fit(block for block in cuts(X))
-    with pytest.raises(ValueError, match="Blocks of a int"):
+    with pytest.raises(ValueError, match="source has type int: pass an iterable"):
         Blocks(3)
 
 
 def test_blocks_that_change_are_noticed(small_portions):
     X, _, _ = problem()
     once = iter(cuts(X))
-    with pytest.raises(ValueError, match=r"not those that were read before .there were 11 of them, with 1000 rows"):
+    with pytest.raises(ValueError, match=r"differ from those of the first pass .11 blocks with 1000 rows"):
         model().fit(Blocks(lambda: once))
     lengths = iter([1000, 990, 980, 970])
-    with pytest.raises(ValueError, match="not those that were read before"):
+    with pytest.raises(ValueError, match="differ from those of the first pass"):
         model().fit(Blocks(lambda: [X[: next(lengths)]]))
 
 

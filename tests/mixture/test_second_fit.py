@@ -61,13 +61,13 @@ def test_labels_that_are_missing_are_to_be_marked(blobs, gap):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"density": "poisson", "shrinkage": 5.0}, r"shrinkage=5\.0 has no meaning for density='poisson'"),
+        ({"density": "poisson", "shrinkage": 5.0}, r"shrinkage=5\.0 has no effect with density='poisson'"),
         ({"density": Gaussian(), "shrinkage": 5.0}, "give it to the density itself"),
         (
             {"density": Gaussian(), "covariance_type": "diag"},
-            "covariance_type='diag' has no meaning for density=Gaussian",
+            "covariance_type='diag' has no effect with density=Gaussian",
         ),
-        ({"coupling": Pairwise(), "reliability": "learn"}, "reliability='learn' has no effect on coupling=Pairwise"),
+        ({"coupling": Pairwise(), "reliability": "learn"}, "reliability='learn' has no effect with coupling=Pairwise"),
     ],
 )
 def test_settings_without_effect_are_refused(blobs, settings, message):

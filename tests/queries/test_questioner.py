@@ -257,11 +257,11 @@ def test_the_stop_signal_falls_when_labels_settle():
         ({"strategy": "magic"}, "strategy='magic' is not known"),
         ({"n_classes": 0}, "n_classes=0 is not a whole number"),
         ({"n_classes": 200}, "150 points cannot make 200 classes"),
-        ({"wrong": 0.5}, "wrong=0.5 is no share"),
+        ({"wrong": 0.5}, "wrong=0.5 is not a share"),
         ({"max_candidates": 1}, "max_candidates=1"),
         ({"links": Links(must=[(0, 150)])}, "links row 150"),
-        ({"labels": np.full(150, 3)}, "class numbers are from 0 to 2"),
-        ({"labels": [0, 1]}, "give a class number each"),
+        ({"labels": np.full(150, 3)}, "use class numbers from 0 to 2"),
+        ({"labels": [0, 1]}, "give one class number each"),
     ],
 )
 def test_bad_input_is_refused(arguments, message):

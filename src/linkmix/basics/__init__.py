@@ -1,1 +1,1 @@
-"""What every room stands on: array types, errors, checks of parameters, files."""
+"""What all other packages build on: array types, errors, checks of parameters, and files."""

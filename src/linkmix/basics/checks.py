@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 from linkmix.basics.arrays import Floats
 
 Constraints = dict[str, list[Any]]
-"""For each parameter of an estimator the values that it may have, as scikit-learn declares them."""
+"""The values allowed for each parameter of an estimator, declared as in scikit-learn."""
 
 
 class Number(Interval):

@@ -53,7 +53,7 @@ class LinkConflict(ValueError):
         The conflicts that the message names. ``Links.conflicts()`` gives all of them.
     """
 
-    # The second argument has a default, so that the error can be pickled and cross a process border.
+    # The second argument has a default, so that the error can be pickled and sent to another process.
     def __init__(self, message: str, conflicts: Iterable[Conflict] = ()) -> None:
         super().__init__(message)
         self.conflicts = tuple(conflicts)
@@ -62,7 +62,7 @@ class LinkConflict(ValueError):
 class InfeasibleLinks(ValueError):
     """No labelling with this many classes meets all links, though no two of them clash.
 
-    Two classes and three rows that are pairwise apart are the smallest case.
+    The smallest case is three rows with cannot-links between all of them, and two classes.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class BadFile(ValueError):
     path : path
         The file.
     problem : str
-        The value and the remedy.
+        What is wrong, and how to fix it.
     line : int or None
         Line of the file, counted from 1.
     column : str or None

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Writes files atomically: completely or not at all."""
 
 import os
 import threading
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary name beside ``path`` to write to; at the end, what was written there replaces ``path``.
+    """Yield a temporary path beside ``path`` to write to; at the end, the file written there replaces ``path``.
 
     If anything goes wrong before the end, an interrupt included, the temporary file is removed and an earlier file
     stays as it was.

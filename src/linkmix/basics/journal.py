@@ -1,4 +1,4 @@
-"""A journal: a file of JSON lines that only grows and survives a crash."""
+"""A journal: an append-only file of JSON lines that survives a crash."""
 
 import json
 import os
@@ -13,7 +13,7 @@ Entry = dict[str, Any]
 
 
 class Journal:
-    """Entries in a file. Each one is on the disk before `append` returns.
+    """Entries in a file. Each one is on disk before `append` returns.
 
     A crash can leave half a line at the end. Its writer never reported it as saved, so it is not an entry.
 
@@ -24,13 +24,13 @@ class Journal:
     shared : bool, default=False
         Whether several processes may append at the same time. By default the file is locked until it is closed or the
         process ends, half a line at the end is cut off, and any other line that is not an entry is an error. A shared
-        journal is not locked and nothing is ever cut off, since it may be what another process is writing just now;
-        lines that are not entries are skipped.
+        journal is not locked and nothing is ever cut off, since another process may still be writing; lines that are
+        not entries are skipped.
 
     Attributes
     ----------
     entries : list of dict
-        All entries, in their order.
+        All entries, in order.
 
     Raises
     ------
@@ -69,25 +69,25 @@ class Journal:
             raise
 
     def __enter__(self) -> Self:
-        """Use a journal for a while."""
+        """Enter the context."""
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Close it."""
+        """Close the journal."""
         self.close()
 
     def append(self, entry: Entry) -> None:
-        """Write an entry, and return when it is on the disk.
+        """Write an entry, and return once it is on disk.
 
         Parameters
         ----------
         entry : dict
-            What JSON can hold.
+            Anything that JSON can represent.
 
         Raises
         ------
         OSError
-            If the disk is full or gone. An unshared journal is then as it was before.
+            If the disk is full or gone. A journal that is not shared is then unchanged.
         """
         line = json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
         before = self._file.seek(0, os.SEEK_END)
@@ -103,7 +103,7 @@ class Journal:
         self.entries.append(json.loads(line))
 
     def _is_torn(self, size: int) -> bool:
-        """Whether the last line has no end: a process, perhaps another one, has died while it wrote."""
+        """Whether the last line has no end: a process, perhaps another one, died while writing."""
         if not size:
             return False
         self._file.seek(size - 1)
@@ -134,7 +134,7 @@ def _read(path: Path, content: bytes, shared: bool) -> tuple[list[Entry], int]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make sure that a new name in a folder is on the disk."""
+    """Make sure that a new file name in a folder is on disk."""
     if sys.platform == "win32":
         return
     opened = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Rows wherever they are, in memory, in files or in blocks: checked, scaled, sampled and projected."""
+"""Rows in memory, in files or in blocks: checking, scaling, sampling and projecting them."""
 
 from linkmix.data.blocks import Blocks
 

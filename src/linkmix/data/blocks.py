@@ -23,7 +23,7 @@ from linkmix.data.rows import Addable, FreeRows, Rows, added, joined, portion_ro
 LARGEST = 1e150
 """Larger numbers overflow when squared."""
 PARTS = 8
-"""Blocks of a file in one portion."""
+"""Number of blocks of a file in one portion."""
 
 T = TypeVar("T")
 
@@ -39,9 +39,9 @@ class Survey:
 
 @dataclass(frozen=True)
 class Door:
-    """What a block must be: numbers of some kinds, complete or not, that pass a check of their values.
+    """The checks that a block must pass: its dtype, whether values may be missing, and a check of the values.
 
-    ``through`` is what is done with the numbers of every block after that, such as scaling.
+    ``through`` is applied to every block after that, for example to scale it.
     """
 
     kinds: list[type]
@@ -50,7 +50,7 @@ class Door:
     through: Callable[[Array], Array] | None = None
 
     def numbers(self, block: Any) -> Array:
-        """A block as an array of numbers; only the kind is checked."""
+        """A block as an array of numbers; only the dtype is checked."""
         X: Array = check_array(block, dtype=self.kinds, ensure_all_finite=False, ensure_min_samples=0)
         return X if self.through is None else self.through(X)
 
@@ -80,7 +80,7 @@ def has_values(X: Array) -> Array:
 
 
 class Table(ABC):
-    """Checked rows outside memory, in blocks one after the other.
+    """Checked rows outside memory, in consecutive blocks.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Table(ABC):
         return other
 
     def cut(self, number: int, at: Sequence[Array]) -> list[Array]:
-        """The part of sorted row numbers and of arrays along them that belongs to a block, counted from its start."""
+        """The part of sorted row numbers, and of arrays along them, in a block, with rows counted from its start."""
         if not at:
             return []
         first, stop = self.firsts[number : number + 2]
@@ -151,10 +151,10 @@ class Table(ABC):
 
     @abstractmethod
     def free(self, linked: Ints, weights: Floats | None, known: Ints | None) -> FreeRows:
-        """All rows but the linked ones, to be added up."""
+        """All rows except the linked ones, to be summed over."""
 
     def gathered(self) -> "Table | Array":
-        """An array, if all rows together are no more than what is read at once anyway."""
+        """An array if all rows fit into what is read at once anyway, otherwise the table itself."""
         return self
 
     def take(self, rows: Ints) -> Array:
@@ -164,7 +164,7 @@ class Table(ABC):
         return np.concatenate(list(self.map(_pick, rows)))
 
     def label(self, function: Callable[[Array], Ints], rows: Ints, values: Ints) -> Any:
-        """Labels of each block by a function, but for some ``rows``, which have the given values."""
+        """Labels of all rows by a function of a block, except for some ``rows``, which get the given values."""
         labels = np.empty(len(self), dtype=np.int64)
         for first, some in zip(self.firsts, self.map(partial(label_rows, function), rows, values), strict=False):
             labels[first : first + len(some)] = some
@@ -176,7 +176,7 @@ def _pick(block: Array, rows: Ints) -> Array:
 
 
 def label_rows(function: Callable[[Array], Ints], block: Array, rows: Ints, values: Ints) -> Ints:
-    """Labels of a block by a function, but for some rows."""
+    """Labels of a block by a function, except for some rows, which get the given values."""
     labels = function(block)
     labels[rows] = values
     return labels
@@ -190,7 +190,7 @@ def take(points: Array | Table, rows: Ints) -> Array:
 
 
 class Source(ABC):
-    """Rows outside memory, as a user hands them to an estimator in place of X."""
+    """Rows outside memory, as a user passes them to an estimator in place of X."""
 
     @abstractmethod
     def enter(self, door: Door) -> Table:
@@ -201,7 +201,7 @@ class Blocks(Source):
     """Rows that are read block by block, once for each step of EM, and never held in memory all at once.
 
     Pass it to `fit`, `predict`, `predict_proba` or `score_samples` in place of X. Links, ``y`` and ``sample_weight``
-    count rows through all blocks. A memory-mapped array needs no `Blocks`: it is read in this way by itself.
+    count rows through all blocks. A memory-mapped array needs no `Blocks`: it is read in this way automatically.
 
     Parameters
     ----------
@@ -227,11 +227,11 @@ class Blocks(Source):
 
     def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
         if not callable(source) and not isinstance(source, Iterable):
-            raise ValueError(f"Blocks of a {type(source).__name__}: give an iterable of blocks, or a function")
+            raise ValueError(f"source has type {type(source).__name__}: pass an iterable of blocks, or a function")
         if isinstance(source, Iterator):
             raise ValueError(
-                f"Blocks of a {type(source).__name__}, which can be read only once, and EM reads it in each step: give "
-                "the function that makes it, as in Blocks(lambda: read(path))"
+                f"Blocks got a {type(source).__name__}, which can be read only once, but EM reads it in each step: "
+                "pass the function that makes it, as in Blocks(lambda: read(path))"
             )
         self._source = source
         self._array: Any = None
@@ -247,7 +247,7 @@ class Blocks(Source):
         path : path-like
             File or folder.
         columns : sequence of str, optional
-            Names of the columns, which must hold numbers. All of them, if not given. A null is a missing value.
+            Names of the columns to read, which must hold numbers; all of them by default. A null is a missing value.
 
         Returns
         -------
@@ -266,12 +266,12 @@ class Blocks(Source):
             raise ValueError("columns names no column: name at least one")
         for name in names:
             if name not in schema.names:
-                raise ValueError(f"{files[0]} has no column {name!r}: choose of {', '.join(map(repr, schema.names))}")
-        size = max(1, portion_rows(len(names)) // PARTS)  # what is made on the way takes several times the room
+                raise ValueError(f"{files[0]} has no column {name!r}: choose from {', '.join(map(repr, schema.names))}")
+        size = max(1, portion_rows(len(names)) // PARTS)  # conversion takes several times the memory
 
         def read() -> Iterator[Any]:
             for file in files:
-                with parquet.ParquetFile(file, pre_buffer=False) as opened:  # else all of the file stays in memory
+                with parquet.ParquetFile(file, pre_buffer=False) as opened:  # otherwise the whole file stays in memory
                     for batch in opened.iter_batches(size, columns=names):
                         yield batch.to_pandas()[names]
 
@@ -310,7 +310,7 @@ class Blocks(Source):
             try:
                 yield door.survey(block)
             except ValueError as error:
-                if self._array is not None:  # whoever gives an array knows of no blocks
+                if self._array is not None:  # a user who passed an array does not know about blocks
                     raise
                 raise ValueError(f"block {number} of X, counted from 0: {error}") from error
 
@@ -323,12 +323,12 @@ class _Stream(Table):
         self.blocks = blocks
 
     def gathered(self) -> Table | Array:
-        """An array, where all rows are no more than one portion."""
+        """An array if all rows fit into one portion, otherwise the table itself."""
         n, d = self.shape
         return np.concatenate(list(self.map(np.asarray))) if n <= portion_rows(d) else self
 
     def map(self, function: Callable[..., T], *at: Array) -> Iterator[T]:
-        """One block after the other."""
+        """One block after another."""
         number = -1
         for number, block in enumerate(self.blocks):
             if number >= len(self.surveys) or len(block) != self.surveys[number].n_rows:
@@ -338,12 +338,12 @@ class _Stream(Table):
             if number + 1 == len(self.surveys):
                 return
         raise ValueError(
-            f"the blocks of X are not those that were read before (there were {len(self.surveys)} of them, with "
-            f"{len(self)} rows): a second reading must give the same again"
+            f"the blocks of X differ from those of the first pass ({len(self.surveys)} blocks with {len(self)} rows in "
+            "all): make sure that every pass yields the same blocks"
         )
 
     def free(self, linked: Ints, weights: Floats | None, known: Ints | None) -> FreeRows:
-        """All rows but the linked ones."""
+        """All rows except the linked ones."""
         return _FreeStream(self, linked, weights, known)
 
 

@@ -1,4 +1,4 @@
-"""Points on a map: two coordinates for each, whatever the number of columns."""
+"""Projects points to two dimensions, whatever the number of columns, to draw them on a map."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,8 @@ MOST_ROWS = 10_000
 def plane(X: Floats, columns: Sequence[str], summary: Summary, rows: Ints | None = None) -> tuple[Floats, list[str]]:
     """Project points to two dimensions.
 
-    One or two columns are the axes as they are; a single column is spread at random over the height. With more, the
-    axes are the first two principal components of the standardised columns.
+    One or two columns are used as axes directly; with one, the points are spread at random over the height. With more,
+    the axes are the first two principal components of the standardised columns.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _principal(Z: Floats) -> tuple[Floats, Floats]:
     """The first two principal directions of rows, (d, 2), and their shares of the variance, (2,)."""
     Z = Z - Z.mean(axis=0)
     n, d = Z.shape
-    is_wide = 2 <= n < d  # the smaller of the two matrices of products has the same eigenvalues
+    is_wide = 2 <= n < d  # the smaller Gram matrix has the same non-zero eigenvalues
     products = Z @ Z.T if is_wide else Z.T @ Z
     values, vectors = eigh(products, subset_by_index=(len(products) - 2, len(products) - 1))
     values, vectors = values[::-1], vectors[:, ::-1]

@@ -1,4 +1,4 @@
-"""Rows in memory, and the portions in which rows are added up."""
+"""Rows in memory, and the portions over which sums are taken."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
 PORTION_NUMBERS = 2**22
 """Numbers in one portion of rows, the most that is read at once: 32 megabytes.
 
-Addable of portions are added in order, also for points in memory: no digit depends on where points come from.
+Sums over portions are added in order, also for points in memory, so no digit depends on where points come from.
 """
 
 Addable = TypeVar("Addable", bound=Any)
@@ -41,7 +41,7 @@ class Rows:
         return self.X.dtype.kind == "f" and not has_gaps(self.X)
 
     def portions(self) -> "Iterator[Rows]":
-        """Slices that are added up one after the other."""
+        """Slices that are summed over one after another."""
         size = portion_rows(self.X.shape[1])
         return (self[first : first + size] for first in range(0, len(self), size))
 
@@ -52,7 +52,7 @@ def portion_rows(n_features: int) -> int:
 
 
 class FreeRows(ABC):
-    """Rows outside memory, to be added up: read from a file in each step, or on the workers of a cluster."""
+    """Rows outside memory, to be summed over: read from a file in each step, or on the workers of a cluster."""
 
     @abstractmethod
     def total(self, function: Callable[[Rows], Addable]) -> Addable | None:
@@ -60,7 +60,7 @@ class FreeRows(ABC):
 
 
 def added(sums: Iterable[Addable]) -> Addable | None:
-    """Add sums one after the other; None if there are none."""
+    """Add sums in order; None if there are none."""
     total = None
     for some in sums:
         total = some if total is None else total + some
@@ -68,7 +68,7 @@ def added(sums: Iterable[Addable]) -> Addable | None:
 
 
 def without(rows: Rows, left_out: Ints) -> Rows:
-    """All rows but some, by their sorted numbers."""
+    """All rows except some, given by their sorted numbers."""
     if not len(left_out):
         return rows
     weights, known = rows.weights, rows.known
@@ -80,13 +80,13 @@ def without(rows: Rows, left_out: Ints) -> Rows:
 
 
 def _between(array: Array, left_out: Ints) -> Array:
-    """What is left, joined from slices: much faster than picking row by row where few are left out."""
+    """What is left, joined from slices: much faster than picking row by row if few rows are left out."""
     edges = zip([0, *(left_out + 1).tolist()], [*left_out.tolist(), len(array)], strict=True)
     return np.concatenate([array[first:stop] for first, stop in edges])
 
 
 def joined(parts: list[Rows]) -> Rows:
-    """One after the other."""
+    """Concatenate rows."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]

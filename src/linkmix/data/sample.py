@@ -1,4 +1,4 @@
-"""A sample of rows that holds all the rows that matter, for work that cannot see every row."""
+"""A random sample of rows that includes all rows that matter, for work that cannot read every row."""
 
 import numpy as np
 from numpy.random import RandomState
@@ -12,7 +12,7 @@ def sample_around(
 ) -> Ints:
     """All rows, or the needed ones and a random choice of the others.
 
-    Memory grows with the sample and not with the rows, unless these have weights.
+    Memory grows with the sample, not with the number of rows, unless these have weights.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def sample_around(
     needed : ndarray of int
         Rows that the sample must hold, such as the linked ones.
     at_most : int
-        Size of the sample. Where the needed rows leave no room, half as many others are drawn.
+        Size of the sample. At least half as many other rows are drawn, even if the needed ones leave no room for them.
     random : RandomState
         Source of randomness.
     sample_weight : ndarray of shape (n_rows,), optional

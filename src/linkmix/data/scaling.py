@@ -1,8 +1,8 @@
-"""Columns brought to unit variance, of points in memory or read block by block; plain, or with long tails calmed.
+"""Scales columns to unit variance, in memory or block by block; optionally with long tails compressed.
 
-Amounts, sizes and concentrations often have a few values far from all others, which stretch a Gaussian and hide what
-is close together. Such a column is calmed by asinh, which is linear around the median and a logarithm far from it. But
-a narrow class inside a wide one is best seen as it is: the search looks at the points in both ways.
+Amounts, sizes and concentrations often have a few values far from all others, which stretch a Gaussian and hide what is
+close together. Such a column is compressed ("calmed") by asinh, which is linear around the median and logarithmic far
+from it. But a narrow class inside a wide one is best seen without this, so the search looks at the points in both ways.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from linkmix.data.blocks import Table, take
 from linkmix.data.summary import summarise
 
 MOST_ROWS = 10_000
-"""Rows, evenly spaced, by which tails are judged."""
+"""Skewness is measured on at most this many rows, evenly spaced."""
 PLAIN, CALM = "plain", "calm"
-"""Names of the two ways."""
+"""Names of the two ways: as it is, and with long tails compressed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Scaling:
     center, scale : ndarray of shape (n_features,)
         A scale of 0 marks a column left out.
     middle, width : ndarray of shape (n_features,)
-        A width of 0 marks a column that is taken as it is.
+        A width of 0 marks a column that is not compressed.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Scaling:
 
     @classmethod
     def plain(cls, center: Floats, scale: Floats) -> "Scaling":
-        """Scaling without calmed tails."""
+        """Scaling without compressed tails."""
         return cls(center, scale, np.zeros_like(center), np.zeros_like(center))
 
     def __call__(self, X: Array) -> Floats:
@@ -64,7 +64,7 @@ class Scaling:
         return points.through(self) if isinstance(points, Table) else self(points)
 
     def log_slope(self, X: Array) -> Floats:
-        """Log of the factor by which volume changes around each row; only known values count."""
+        """Log-determinant of the Jacobian at each row; only known values count."""
         used, calm = self.scale > 0, self.width > 0
         slope = -(~np.isnan(X[:, used]) @ np.log(self.scale[used]))
         if calm.any():
@@ -74,16 +74,16 @@ class Scaling:
 
 
 def scalings(points: Floats | Table, skewed: float, enough: float) -> dict[str, Scaling]:
-    """The ways in which the search looks at points: plain, and with long tails calmed where enough columns have one.
+    """The ways in which the search looks at points: plain, and with long tails compressed if enough columns have one.
 
     Parameters
     ----------
     points : ndarray or Table
         Checked points.
     skewed : float
-        Skewness, to either side, from which on a column has a long tail.
+        A column has a long tail if the absolute value of its skewness is above this.
     enough : float
-        Share of columns with long tails from which on it is worthwhile to calm them.
+        Long tails are compressed if at least this share of the columns has one.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def scalings(points: Floats | Table, skewed: float, enough: float) -> dict[str, 
 
 
 def _calmed(some: Floats, plain: Scaling, skewed: float) -> Scaling:
-    """The same with long tails calmed, judged by some rows."""
+    """The same with long tails compressed, judged by some rows."""
     far = np.where(plain.scale > 0, some - plain.center, 0.0) / np.where(plain.scale > 0, plain.scale, 1.0)
     center, scale, middle, width = (array.copy() for array in (plain.center, plain.scale, plain.middle, plain.width))
     for j in np.flatnonzero(np.abs(np.nanmean(far**3, axis=0)) > skewed):

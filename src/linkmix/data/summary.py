@@ -1,4 +1,4 @@
-"""What is in each column, added up block by block."""
+"""Summary statistics of each column, computed block by block."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Summary:
-    """What is in each column, apart from values that are not known.
+    """Summary statistics of each column; missing values are ignored.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def summarise(X: Array | Table) -> Summary:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features), or Table
-        NaN stands for an unknown value. An array may be a memory map.
+        NaN marks a missing value. An array may be a memory map.
 
     Returns
     -------

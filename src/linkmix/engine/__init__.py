@@ -1,4 +1,4 @@
-"""The EM engine: densities times a coupling, and nothing else."""
+"""The EM engine: fits any density combined with any coupling."""
 
 from linkmix.engine.loop import fit
 from linkmix.engine.steps import (

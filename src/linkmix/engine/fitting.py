@@ -1,4 +1,4 @@
-"""From checked input to a fit: linked rows separated from free ones, starts tried, linked points labelled."""
+"""From checked input to a fit: separates linked from free rows, tries the starts, and labels the linked points."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -24,11 +24,11 @@ from linkmix.links import Links
 
 LINKS_SHOWN = 10
 WIDE = 64
-"""From this number of columns on, matrices are large enough to be shared among threads."""
+"""With at least this many columns, matrices are large enough to gain from several threads."""
 TINY = 2**12
-"""With no more numbers than this, linear algebra keeps to one thread by itself."""
+"""With at most this many numbers, linear algebra uses one thread anyway."""
 SAMPLE_NUMBERS = 2**20
-"""Numbers in a sample of rows that are not in memory."""
+"""Number of values in a sample of rows that are not in memory."""
 STARTS: dict[str, Callable[..., Ints]] = {
     "kmeans++": starts.kmeans_plusplus_classes,
     "links": starts.link_classes,
@@ -38,12 +38,12 @@ STARTS: dict[str, Callable[..., Ints]] = {
 PointsT = TypeVar("PointsT", bound=Array | Table, covariant=True)
 """Points in memory, or elsewhere."""
 Start = Callable[[], Parameters]
-"""Makes a start. It may fail, and then only this one start is lost."""
+"""Makes a start. If it fails, only this start is lost."""
 
 
 @dataclass(frozen=True)
 class Knowledge(Generic[PointsT]):
-    """Everything that is given: points (n, d) in memory or elsewhere, links, and maybe weights and known labels."""
+    """All input of a fit: points (n, d) in memory or elsewhere, links, and optionally weights and known labels."""
 
     X: PointsT
     links: Links
@@ -51,7 +51,7 @@ class Knowledge(Generic[PointsT]):
     known: Ints | None = None
 
     def among(self, rows: Ints) -> "Knowledge[Array]":
-        """What is known of some rows, given by their sorted numbers."""
+        """The same for some rows, given by their sorted numbers."""
         weights, known = self.sample_weight, self.known
         return Knowledge(
             take(self.X, rows),
@@ -62,9 +62,9 @@ class Knowledge(Generic[PointsT]):
 
 
 def at_hand(given: Knowledge[Array | Table], random: RandomState) -> Knowledge[Array]:
-    """What is given, in memory: for points that are elsewhere, a sample with all linked rows.
+    """The input in memory: for points that are elsewhere, a sample that includes all linked rows.
 
-    It holds as many of the rows with known labels as a sample has room for.
+    The sample also includes rows with known labels, as many as fit.
     """
     if not isinstance(given.X, Table):
         return given  # type: ignore[return-value]
@@ -78,7 +78,7 @@ def at_hand(given: Knowledge[Array | Table], random: RandomState) -> Knowledge[A
 
 
 def part(given: Knowledge[Array | Table], *, keep_linked: bool = False) -> Data:
-    """Separate linked rows from free ones; with ``keep_linked`` linked rows are free rows as well."""
+    """Separate linked rows from free ones; with ``keep_linked``, linked rows are free rows as well."""
     points, weights, known = given.links.points, given.sample_weight, given.known
     if isinstance(given.X, Table):
         return Data(
@@ -94,7 +94,7 @@ def part(given: Knowledge[Array | Table], *, keep_linked: bool = False) -> Data:
 
 
 def bind(coupling: Coupling, links: Links, n_classes: int) -> BoundCoupling:
-    """Tell the coupling its links, in numbers of the linked rows."""
+    """Bind the coupling to its links, with the linked rows renumbered from 0."""
     points = links.points
     with naming_rows(links, n_classes):
         return coupling.bind(links.restrict(points) if len(points) else links, len(points), n_classes)
@@ -108,7 +108,7 @@ def fresh_starts(
     n_starts: int,
     random: RandomState,
 ) -> list[Start]:
-    """Starts by name; each call draws another one."""
+    """Starts by a method of `STARTS`; each call draws a new one."""
     links, known = given.links, given.known
     if known is not None:  # starts treat known labels as links, and number the classes by them
         links = links.union(Links.from_labels(known))
@@ -126,7 +126,7 @@ def fresh_starts(
 def best_fit(model: Model, data: Data, candidates: Iterable[Start], links: Links, *, tol: float, max_iter: int) -> Fit:
     """The fit with the highest J over all starts. Starts in which a cluster degenerates are skipped, unless all do.
 
-    Compared by J and not by J plus log-prior: a prior that depends on the start is not comparable between starts.
+    Fits are compared by J, not by J plus log-prior: a prior that depends on the start is not comparable between starts.
     """
     best, failure = None, None
     for candidate in candidates:
@@ -156,14 +156,14 @@ def linked_labels(
         with naming_rows(links, len(weights)):
             return coupling.labels(log_labels, weights, reliability)
     except InfeasibleLinks as error:
-        # The pairwise likelihood is defined for links that no labelling meets; labels are not.
+        # The pairwise likelihood is defined even if no labelling meets all links; labels are not.
         warnings.warn(f"labels_ breaks some links: {error}", UserWarning, stacklevel=5)
         return np.asarray(coupling.expect(log_labels, weights, reliability).label_weights.argmax(axis=1))
 
 
 @contextmanager
 def few_threads(n_rows: int, n_features: int) -> Iterator[None]:
-    """One thread for linear algebra on small matrices: several would wait for each other most of the time."""
+    """Limit linear algebra on small matrices to one thread: several would mostly wait for each other."""
     if n_features >= WIDE or n_rows * n_features <= TINY:
         yield
         return
@@ -173,16 +173,16 @@ def few_threads(n_rows: int, n_features: int) -> Iterator[None]:
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()  # a search through the loaded libraries, made once
+    return ThreadpoolController()  # searches the loaded libraries, so it is made only once
 
 
 @contextmanager
 def naming_rows(links: Links, n_classes: int) -> Iterator[None]:
-    """Name links that cannot be met by rows of X; the network numbers the linked rows only."""
+    """In errors about links that cannot be met, name the rows of X; a coupling numbers only the linked rows."""
     try:
         yield
     except InfeasibleLinks as error:
-        if error.links is None:  # none are to blame
+        if error.links is None:  # no particular links are to blame
             raise
         pairs = links.points[error.links.cannot]
         shown = ", ".join(f"{a}-{b}" for a, b in pairs[:LINKS_SHOWN].tolist())

@@ -11,13 +11,13 @@ from linkmix.engine.steps import expect, log_prior, maximise
 from linkmix.engine.values import Data, Fit, Model, Parameters
 
 ROUNDING = 1e-9
-"""A fall of the objective by less than this share of it is rounding."""
+"""A relative decrease of the objective by less than this is rounding."""
 
 
 def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: int) -> Fit:
-    """Repeat both steps until the objective gains less than ``tol`` of itself, or ``max_iter`` times.
+    """Repeat both steps until the relative gain of the objective falls below ``tol``, at most ``max_iter`` times.
 
-    With ``tol=0`` exactly ``max_iter`` M-steps are made. The last thing done is always an E-step.
+    With ``tol=0`` exactly ``max_iter`` M-steps are made. The last step is always an E-step.
     """
     native_steps = _native_steps(model, data, start)
     parameters, converged, log_likelihood = start, False, np.nan
@@ -50,7 +50,7 @@ def _careful_steps(model: Model, data: Data, start: Parameters, *, tol: float, m
             candidate = maximise(model, expectation, parameters, cautiously=True)
             after = expect(model, data, candidate)
             objective = after.log_likelihood + log_prior(model, candidate)
-            if objective < trace[-1] - ROUNDING * abs(trace[-1]):  # beyond what can be computed: stay
+            if objective < trace[-1] - ROUNDING * abs(trace[-1]):  # beyond numerical precision: stay
                 candidate, after, objective = parameters, expectation, trace[-1]
         parameters, expectation = candidate, after
         trace.append(objective)

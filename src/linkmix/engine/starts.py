@@ -1,4 +1,4 @@
-"""Where EM starts."""
+"""Starts for EM: by k-means++ as in the paper, from the links, or given by the user."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from linkmix.engine.values import Parameters
 from linkmix.links import Links
 
 SHARED_OWN = 0.9
-"""Weight that a class starts with on its own clusters, in a shared pool."""
+"""Initial weight of a class on its own clusters, in a shared pool."""
 LLOYD_STEPS = 10
 
 
@@ -42,12 +42,12 @@ class Shape:
 
 
 def nearest_seed(X: Array, n_groups: int, random: RandomState, sample_weight: Floats | None = None) -> Ints:
-    """Group of each row: k-means++ seeds, each row to its nearest seed, no Lloyd steps.
+    """Assign each row to the nearest of ``n_groups`` k-means++ seeds, without Lloyd steps.
 
     The draw does not depend on the order of the rows, and a row of weight 2 counts as two equal rows.
     """
     distinct, weights = _distinct_rows(X, sample_weight)
-    X = X - X[distinct].mean(axis=0)  # far from the origin squared distances would cancel
+    X = X - X[distinct].mean(axis=0)  # far from the origin, squared distances would lose digits by cancellation
     # One trial per seed: the paper cites the method as published, scikit-learn's default is greedy.
     seeds, _ = kmeans_plusplus(
         X[distinct], min(n_groups, len(distinct)), sample_weight=weights, random_state=random, n_local_trials=1
@@ -75,7 +75,7 @@ def from_classes(
     random: RandomState,
     sample_weight: Floats | None = None,
 ) -> Parameters:
-    """Equal weights, and the moments of the points of each class, split into clusters as in the paper.
+    """Start from equal weights and the moments of each class, split into clusters as in the paper.
 
     A cluster without rows starts at a random row of its class.
     """
@@ -114,7 +114,7 @@ def first_cluster_weights(shape: Shape) -> Floats:
 def kmeans_plusplus_classes(
     X: Array, links: Links, shape: Shape, random: RandomState, sample_weight: Floats | None = None
 ) -> Ints:
-    """The paper's start: each row to the class of its nearest k-means++ seed. Links are not used."""
+    """The paper's start: each row gets the class of its nearest k-means++ seed. Links are not used."""
     return nearest_seed(without_gaps(X), shape.n_classes, random, sample_weight)
 
 
@@ -223,7 +223,7 @@ def match_labels(labels: Ints, reference: Ints, n_classes: int) -> Ints:
 
 
 def without_gaps(X: Array) -> Array:
-    """Column means in place of missing values: good enough for the distances of a start."""
+    """Replace missing values by column means: good enough for the distances of a start."""
     missing = np.isnan(X)
     if not missing.any():
         return X
@@ -261,7 +261,7 @@ def given_starts(
     """Several starts given by the user, along the first axis of all arrays, checked."""
     for name, array in mapping.items():
         if np.ndim(array) == 0 or len(array) != n_starts:
-            raise ValueError(f"init[{name!r}] does not hold {n_starts} starts: give as many of each array")
+            raise ValueError(f"init[{name!r}] does not hold {n_starts} starts: give one entry per start")
     known = {"class_weights", "cluster_weights", "means", "covariances"}
     apart = isinstance(density, Gaussian) and not density.form.shared and not density.shrinkage
     if not (apart and set(mapping) == known):  # one by one, where the components of all starts are not one array

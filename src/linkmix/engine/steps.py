@@ -1,4 +1,4 @@
-"""Both steps of EM: what is expected of all points, and the parameters that make it most likely.
+"""Both steps of EM: the E-step sums up responsibilities, the M-step finds the parameters that fit them best.
 
 `fit` separates linked from unlinked rows. Unlinked rows are read in blocks, and each block yields sums that add up;
 linked rows are few and stay together, since the coupling needs all of them at once.
@@ -113,7 +113,7 @@ def free_sums(density: Density[Any, Any], parameters: Parameters, rows: Rows) ->
 
 
 def maximise(model: Model, expectation: Expectation, parameters: Parameters, *, cautiously: bool = False) -> Parameters:
-    """M-step. The cautious one never lowers J, even if a density adds something to its maximum, such as reg_covar."""
+    """M-step. The cautious one never lowers J, even if a density regularises its maximum, as with reg_covar."""
     step = model.density.maximize_cautiously if cautiously else model.density.maximize
     counts = expectation.cluster_counts
     per_class = counts.sum(axis=1, keepdims=True)
@@ -196,7 +196,7 @@ def _sums(
 
 
 def _known(log_joint: Floats, known: Ints | None) -> Floats:
-    """Leave only the known class where a label is known."""
+    """Rule out all other classes where a label is known."""
     if known is None:
         return log_joint
     classes = np.arange(log_joint.shape[1])

@@ -1,4 +1,4 @@
-"""What the engine computes with: parameters, models, data and sums, all frozen values."""
+"""The values that the engine works with, all of them frozen: parameters, models, data and sums."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Parameters:
     components : object
         Parameters of the M * K components of the density.
     reliability : ndarray of shape (n_annotators,)
-        How often the links of each annotator are right, where the coupling learns that.
+        Share of correct links of each annotator, if the coupling learns it.
     shared_clusters : bool
         Whether all classes mix one pool of components.
     """
@@ -39,7 +39,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Model:
-    """What is fitted: a density, a coupling that knows its links, and how much a link counts against a free point."""
+    """What is fitted: a density, a coupling bound to its links, and the weight of a link relative to a free point."""
 
     density: Density[Any, Any]
     coupling: BoundCoupling
@@ -48,7 +48,7 @@ class Model:
 
 @dataclass(frozen=True)
 class FreeSums(Statistics):
-    """What an E-step knows about free rows. The sums of two sets of rows add up to those of their union."""
+    """The result of an E-step on free rows. The sums of two sets of rows add up to those of their union."""
 
     log_likelihood: float
     statistics: Statistics
@@ -84,7 +84,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What an E-step knows about all points: J, and the sums that the M-step needs."""
+    """The result of an E-step on all points: J, and the sums that the M-step needs."""
 
     log_likelihood: float
     statistics: Statistics
@@ -103,7 +103,7 @@ class Fit:
     log_likelihood : float
         J of the parameters.
     trace : ndarray
-        What EM increases, J plus the log-priors if there are any: at the start and after each M-step.
+        The objective of EM, which is J plus any log-priors, at the start and after each M-step.
     converged : bool
     """
 

@@ -1,4 +1,4 @@
-"""LinkMixture, the scikit-learn face of the engine: one mixture with settings of your own."""
+"""`LinkMixture`, the scikit-learn estimator on top of the engine: one mixture, with settings that you choose."""
 
 from linkmix.mixture.link_mixture import LinkMixture
 from linkmix.mixture.trials import Trials, fit_trials

@@ -1,4 +1,4 @@
-"""The door that both estimators share: everything is checked once, and nothing is kept before a fit is complete."""
+"""The base class of both estimators: input is checked once, and nothing is stored until a fit is complete."""
 
 import os
 from abc import ABC, abstractmethod
@@ -38,7 +38,7 @@ class SeenColumns:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a user handed to `fit`; the points are checked, the rest is checked as soon as the classes are known."""
+    """What a user passed to `fit`: checked points; the rest is checked once the number of classes is known."""
 
     points: Floats | Table
     y: object
@@ -47,7 +47,7 @@ class Request:
     sample_weight: Floats | None
 
     def knowledge(self, n_classes: int, *, learn_reliability: bool) -> Knowledge[Array | Table]:
-        """Everything that is given, checked against each other and the number of classes."""
+        """All input, checked for consistency and against the number of classes."""
         links = self.links.at_most(FIRST_RELIABILITY) if learn_reliability else self.links
         links = check_links(links, len(self.points), n_classes, self.rows)
         known = check_known_labels(self.y, len(self.points), n_classes, links)
@@ -55,10 +55,10 @@ class Request:
 
 
 class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
-    """What `LinkMixture` and `AutoLinkMixture` have in common."""
+    """Base class of `LinkMixture` and `AutoLinkMixture`."""
 
     _parameter_constraints: ClassVar[Constraints]
-    _parts: ClassVar[tuple[type, ...]] = ()  # estimators that a file of this one may hold
+    _parts: ClassVar[tuple[type, ...]] = ()  # estimators that a saved one may contain
     _reads: ClassVar[type] = Source  # points outside memory that it can read
     random_state: int | RandomState | None
 
@@ -78,7 +78,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            The points. NaN stands for a missing value, where the density allows it. `Blocks` and memory-mapped arrays
+            The points. NaN marks a missing value, if the density allows it. `Blocks` and memory-mapped arrays
             are read block by block; only linked rows and a sample are held in memory.
         y : array-like of shape (n_samples,), optional
             Known labels: class numbers from 0, and -1 where the class is not known. A `y` without any -1 is ignored,
@@ -88,8 +88,8 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         must_link, cannot_link : array-like of shape (n_links, 2), optional
             The same as plain pairs of row numbers, instead of `links`.
         rows : array-like of shape (n_samples,), optional
-            Number of each row of `X` in the table that the links refer to. Links to other rows are left out. Made for
-            cross-validation, which cuts this array along with `X`.
+            Number of each row of `X` in the table that the links refer to. Links to other rows are left out. Meant for
+            cross-validation, which splits this array along with `X`.
         sample_weight : array-like of shape (n_samples,), optional
             How often each point counts. A linked point of weight 2 counts as two copies that share its label.
 
@@ -122,7 +122,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         Parameters
         ----------
         path : path
-            Where; an existing file is replaced, whole or not at all.
+            The file. An existing one is replaced, completely or not at all.
 
         Examples
         --------
@@ -163,7 +163,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            PointsLike.
+            The points.
         y : object
             Not used.
         sample_weight : array-like of shape (n_samples,), optional
@@ -178,55 +178,55 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         return float(np.average(log_density, weights=check_sample_weight(sample_weight, len(log_density))))
 
     def check_settings(self) -> None:
-        """Refuse settings that make no sense."""
+        """Raise an error if a setting is invalid."""
         if not all(
             any(constraint.is_satisfied_by(getattr(self, name)) for constraint in allowed)
             for name, allowed in _constraints(type(self))
         ):
-            self._validate_params()  # finds the same more slowly, and raises
+            self._validate_params()  # the same check, slower, which raises
 
     @abstractmethod
     def _door(self, *, reset: bool) -> Door:
-        """What points must be, of a new fit or of the present one."""
+        """The checks that points must pass, for a new fit or for the current one."""
 
     @abstractmethod
     def _solve(self, request: Request, random: RandomState) -> Any:
-        """Compute a fit. Nothing of the estimator changes."""
+        """Compute a fit, without changing the estimator."""
 
     @abstractmethod
     def take_over(self, found: Any) -> None:
-        """Assign the attributes of a fit. Nothing is computed, so that nothing can fail."""
+        """Set the fitted attributes. Nothing is computed, so nothing can fail."""
 
     def _seen(self, X: PointsLike) -> Floats | Table:
-        """PointsLike with the columns of the fit."""
+        """Checked points, with the same columns as in the fit."""
         check_is_fitted(self)
         return let_in(self, X, self._door(reset=False), reset=False)[0]
 
 
 @cache
 def _constraints(kind: type[LinkEstimator]) -> list[tuple[str, list[Any]]]:
-    """The declared constraints, made once: scikit-learn makes them in every fit, which small fits would notice."""
+    """The declared constraints, built once: scikit-learn builds them in every fit, which slows down small fits."""
     return [(name, [make_constraint(one) for one in allowed]) for name, allowed in kind._parameter_constraints.items()]
 
 
 def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) -> tuple[Floats | Table, SeenColumns]:
-    """Checked points in memory, or a table where they are elsewhere, and their columns."""
+    """Checked points in memory, or a table if they are elsewhere, and their columns."""
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = Blocks.from_array(X)
     if isinstance(X, Iterator):
         raise ValueError(
-            f"X is a {type(X).__name__}, which can be read only once: give linkmix.Blocks of the function that makes it"
+            f"X is a {type(X).__name__}, which can be read only once: pass linkmix.Blocks of the function that makes it"
         )
     if reset and type(X) is np.ndarray and _is_plain(X, door):
         door.check(X)
         return X, SeenColumns(X.shape[1])
-    seen_by = copy(estimator) if reset else estimator  # scikit-learn notes on it which columns it saw
+    seen_by = copy(estimator) if reset else estimator  # scikit-learn stores on it which columns it saw
     points: Floats | Table
     if isinstance(X, Source):
         if not isinstance(X, estimator._reads):
             raise ValueError(
                 f"X is a {type(X).__name__}, and {type(estimator).__name__} reads arrays and Blocks: fit it to a "
-                "sample, and give what it found to LinkMixture as init"
+                "sample, and pass the parameters that it found to LinkMixture as init"
             )
         table = X.enter(door)
         validate_data(seen_by, table.head, skip_check_array=True, reset=reset)
@@ -244,5 +244,5 @@ def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) 
 
 
 def _is_plain(X: Array, door: Door) -> bool:
-    """Whether scikit-learn would find nothing: no number is missing, infinite or too large to be squared."""
+    """Whether scikit-learn's checks would pass: no number is missing, infinite or too large to be squared."""
     return X.dtype in door.kinds and X.ndim == 2 and X.size > 0 and float(max(X.max(), -X.min())) <= LARGEST

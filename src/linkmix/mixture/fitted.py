@@ -1,4 +1,4 @@
-"""A finished mixture as a value: what a fit found, and what an estimator takes over."""
+"""The result of a fit as a value, from which an estimator sets its attributes."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ NO_ROWS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a fit found.
+    """The result of a fit.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Fitted:
     links_to_review : structured ndarray
         Every link with the probability that it is wrong.
     reliability : dict
-        Share of right links of each annotator, where it was learned.
+        Share of correct links of each annotator, if it was learned.
     """
 
     density: Density[Any, Any]
@@ -53,7 +53,7 @@ def finished(
     shape: Shape,
     fit: engine.Fit,
 ) -> Fitted:
-    """A fit with the labels of its points and what it says about its links."""
+    """Complete a fit with the labels of its points and the links to review."""
     parameters, points = fit.parameters, given.links.points
     reliability = dict(zip(model.coupling.annotators, parameters.reliability, strict=True))
     labels, table = NO_ROWS, np.empty(0, dtype=REVIEW)
@@ -91,7 +91,7 @@ def label_points(
     rows: Ints = NO_ROWS,
     labels: Ints = NO_ROWS,
 ) -> Ints:
-    """Most probable class of each point, from the point alone; some rows have labels that are given."""
+    """Most probable class of each point, from the point alone; some ``rows`` get the given ``labels``."""
     classes = partial(engine.most_probable_classes, density, parameters)
     if isinstance(points, Table):
         return points.label(classes, rows, labels)  # type: ignore[no-any-return]
@@ -101,7 +101,7 @@ def label_points(
 
 
 def trusted(links: Links, reliability: dict[Hashable, float]) -> Links:
-    """Links with the learned reliability of their annotators as confidence, where it was learned."""
+    """Links with the reliability of their annotators as confidence, if it was learned."""
     if not reliability:
         return links
 

@@ -1,4 +1,4 @@
-"""LinkMixture: one mixture with links, the scikit-learn face of the engine."""
+"""LinkMixture: one mixture with links, as a scikit-learn estimator."""
 
 import warnings
 from collections.abc import Mapping
@@ -63,12 +63,12 @@ class LinkMixture(LinkEstimator):
         How links tie labels together. ``"pairwise"`` is the model of the paper, ``"graph"`` takes all links as one
         network and is exact where links share points, ``"none"`` is an ordinary mixture.
     reliability : {"auto", "given", "learn"}, default="auto"
-        Whether the confidence of links is taken as given (certain, where none is given), or the share of right links
-        of each annotator is learned. "auto" learns if links name annotators. A coupling object has its own setting.
+        Whether the confidence of links is taken as given (certain, if none is given), or the share of correct links of
+        each annotator is learned. "auto" learns if links name annotators. A coupling object has its own setting.
     linked_points : {"apart", "both"}, default="apart"
         Whether a linked point counts in its links only, or also as a free point.
     link_weight : float, default=1.0
-        How much a link counts in the likelihood against a free point.
+        Weight of a link in the likelihood, relative to a free point.
     init : {"kmeans++", "links"} or mapping, default="kmeans++"
         The start. ``"kmeans++"`` is the paper's, ``"links"`` seeds the classes from linked groups. A mapping gives the
         start directly: ``class_weights`` (M,), ``cluster_weights`` (M, K), ``means`` (M, K, d) and ``covariances`` in
@@ -76,16 +76,16 @@ class LinkMixture(LinkEstimator):
     n_init : int, default=1
         Number of starts; the fit with the highest log-likelihood is kept. Ten or more are a thorough search.
     warm_start : bool, default=False
-        Whether a second `fit` starts from the result of the first. Classes then keep their numbers, also in the new
-        ones of the ``n_init`` starts.
+        Whether a second `fit` starts from the result of the first. Classes then keep their numbers, even if another of
+        the ``n_init`` starts wins.
     reg_covar : float, default=1e-6
         Added to the diagonal of each covariance.
     tol : float, default=1e-6
-        EM stops when the log-likelihood gains less than this share of itself. With 0 it makes ``max_iter`` steps.
+        EM stops when the relative gain of the log-likelihood falls below this. With 0, it makes ``max_iter`` steps.
     max_iter : int, default=300
-        Number of EM steps at most.
+        Maximum number of EM steps.
     random_state : int, RandomState or None, default=None
-        Decides the starts and `sample`.
+        Determines the starts and the draws of `sample`.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class LinkMixture(LinkEstimator):
         Every link with the probability that it is wrong, the most doubtful first: fields ``a``, ``b``, ``kind`` and
         ``probability_wrong``. A certain link is ranked as if it had a confidence of 0.95.
     annotator_reliability_ : dict
-        Share of right links of each annotator, where it was learned; else empty.
+        Share of correct links of each annotator, if it was learned; otherwise empty.
     log_likelihood_ : float
         J of the fit, a sum over free points and links.
     log_likelihood_trace_ : ndarray of shape (n_iter_ + 1,)
@@ -184,7 +184,7 @@ class LinkMixture(LinkEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            PointsLike, also ones that the fit has not seen.
+            The points, including ones that the fit has not seen.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class LinkMixture(LinkEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            PointsLike.
+            The points.
 
         Returns
         -------
@@ -215,7 +215,7 @@ class LinkMixture(LinkEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            PointsLike.
+            The points.
 
         Returns
         -------
@@ -225,12 +225,12 @@ class LinkMixture(LinkEstimator):
         return log_sum_exp(self._log_joint(X))
 
     def log_likelihood(self, X: PointsLike, links: Links | None = None) -> float:
-        """Log-likelihood J of these parameters on any points and links.
+        """Log-likelihood J of the fitted parameters on any points and links.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            PointsLike.
+            The points.
         links : Links, optional
             Links between rows of `X`.
 
@@ -254,7 +254,7 @@ class LinkMixture(LinkEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            PointsLike.
+            The points.
         links : Links, optional
             Links between rows of `X`.
 
@@ -272,7 +272,7 @@ class LinkMixture(LinkEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            PointsLike.
+            The points.
         links : Links, optional
             Links between rows of `X`.
 
@@ -316,7 +316,7 @@ class LinkMixture(LinkEstimator):
         return tags
 
     def check_settings(self) -> None:
-        """Refuse settings that make no sense, alone or together."""
+        """Raise an error if a setting is invalid, alone or in combination with others."""
         super().check_settings()
         check_combinations(self)
 
@@ -349,8 +349,8 @@ class LinkMixture(LinkEstimator):
             fit = best_fit(model, data, candidates, given.links, tol=self.tol, max_iter=self.max_iter)
         if self.tol > 0 and self.max_iter > 0 and not fit.converged:
             warnings.warn(
-                f"EM made max_iter={self.max_iter} steps and the log-likelihood still gained more than "
-                f"tol={self.tol:g} of itself: raise max_iter or tol",
+                f"EM made max_iter={self.max_iter} steps and the relative gain of the log-likelihood is still above "
+                f"tol={self.tol:g}: raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -361,7 +361,7 @@ class LinkMixture(LinkEstimator):
         return finished(model, data, given, shape, fit)
 
     def take_over(self, found: Fitted) -> None:
-        """Become a fitted estimator, with what a fit found."""
+        """Set the fitted attributes from the result of a fit."""
         parameters, fit = found.fit.parameters, found.fit
         arrays = found.density.attributes(
             parameters.components, (found.shape.n_classes, found.shape.clusters_per_class)
@@ -394,7 +394,7 @@ class LinkMixture(LinkEstimator):
             return None
 
     def _warm_starts(self, model: engine.Model, shape: starts.Shape) -> list[Start]:
-        """The earlier fit as a start, if it is of the same make."""
+        """The earlier fit as a start, if it has the same shape and density."""
         if self._fitted_shape != shape or self._fitted_density != model.density:
             return []
         previous = self._parameters
@@ -411,7 +411,7 @@ class LinkMixture(LinkEstimator):
         return int(self.cluster_weights_.shape[1] if self.shared_clusters else self.cluster_weights_.size)
 
     def _n_parameters(self) -> int:
-        # M - 1 class weights, and in each class one cluster weight less than there are clusters.
+        # M - 1 class weights, and in each class one cluster weight fewer than there are clusters.
         density, components = self._fitted_density, self._parameters.components
         weights: int = self.cluster_weights_.size - 1
         return weights + density.free_parameters(components, self._n_components(), self.n_features_in_)

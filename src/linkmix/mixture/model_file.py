@@ -1,6 +1,6 @@
-r"""A fitted estimator in one file, without pickle: reading a file never runs code from it.
+r"""Saves a fitted estimator to one file, without pickle: reading a file never runs code from it.
 
-The file has a fixed preamble, a header in JSON, the raw bytes of the arrays, and a checksum of all that:
+The file has a fixed preamble, a header in JSON, the raw bytes of the arrays, and a checksum:
 
     8 bytes   \x93LINKMIX
     4 bytes   version of the format, a little-endian integer
@@ -73,7 +73,7 @@ class SavedModel:
     estimator : object
         The fitted estimator.
     notes : dict
-        What was saved with it, such as names of columns.
+        What was saved with it, such as column names.
     version : str
         The version of linkmix that wrote the file.
     """
@@ -153,7 +153,7 @@ def to_bytes(estimator: Any, notes: Mapping[str, Any]) -> bytes:
 
 
 def from_bytes(path: Path, content: bytes, kinds: Sequence[type], parts: Sequence[type] = ()) -> SavedModel:
-    """SavedModel from the content of a file; the inverse of `to_bytes`.
+    """Read a model from the content of a file; the inverse of `to_bytes`.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def from_bytes(path: Path, content: bytes, kinds: Sequence[type], parts: Sequenc
     """
     if not content.startswith(MAGIC):
         cut_off = content and MAGIC.startswith(content)
-        what = "is cut off" if cut_off else "is empty" if not content else "is no model file of linkmix"
+        what = "is cut off" if cut_off else "is empty" if not content else "is not a linkmix model file"
         raise BadFile(path, f"{what}: give a file that was written by save, or by linkmix fit")
     if len(content) < _BEGINNING.size:
         raise BadFile(path, f"is cut off after {len(content)} bytes: copy it again")
@@ -200,7 +200,7 @@ def from_bytes(path: Path, content: bytes, kinds: Sequence[type], parts: Sequenc
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
         # The checksum is right, so this was written by something other than a known linkmix.
         raise BadFile(
-            path, f"holds no model that can be read ({type(error).__name__}: {error}): fit it again"
+            path, f"holds a model that cannot be read ({type(error).__name__}: {error}): fit it again"
         ) from None
 
 
@@ -209,7 +209,7 @@ class _Foreign(ValueError):
 
 
 class _Writer:
-    """Turns values into a tree for JSON, with the arrays apart."""
+    """Turns values into a tree for JSON, and collects the arrays separately."""
 
     def __init__(self) -> None:
         self.arrays = bytearray()
@@ -340,7 +340,7 @@ class _Reader:
         return self._made[number]
 
     def _settings(self, owner: str, settings: Any, known: Sequence[str]) -> dict[str, Any]:
-        """Settings as values; those that came after the file was written are left to their defaults."""
+        """Settings as values; settings that are newer than the file take their defaults."""
         for name in settings:
             if name not in known:
                 raise _Foreign(

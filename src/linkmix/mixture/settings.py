@@ -1,4 +1,4 @@
-"""The settings of a LinkMixture: what may be asked for, and the objects that it stands for."""
+"""The settings of a LinkMixture: which values are allowed, and the objects that they stand for."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -47,7 +47,7 @@ CONSTRAINTS: Constraints = {
     "warm_start": ["boolean"],
     "random_state": ["random_state"],
 }
-"""What scikit-learn checks at the beginning of a fit."""
+"""What scikit-learn checks at the start of a fit."""
 
 
 class Settings(Protocol):
@@ -65,20 +65,20 @@ class Settings(Protocol):
 
 
 def check_combinations(of: Settings) -> None:
-    """Refuse settings that would have no effect beside others."""
+    """Raise an error if a setting has no effect in combination with others."""
     if of.density not in ("gaussian", "student") and of.shrinkage != 0:
         raise ValueError(
-            f"shrinkage={of.shrinkage!r} has no meaning for density={of.density!r}: leave it at 0, or give it "
+            f"shrinkage={of.shrinkage!r} has no effect with density={of.density!r}: leave it at 0, or give it "
             "to the density itself, as in density=Gaussian(shrinkage=5.0)"
         )
     if isinstance(of.density, Density) and of.covariance_type != "full":
         raise ValueError(
-            f"covariance_type={of.covariance_type!r} has no meaning for density={of.density!r}: leave it at "
+            f"covariance_type={of.covariance_type!r} has no effect with density={of.density!r}: leave it at "
             "'full', and give the form to the density itself, as in density=Gaussian(Diagonal())"
         )
     if isinstance(of.coupling, Coupling) and of.reliability == "learn" and not of.coupling.learn_reliability:
         raise ValueError(
-            f"reliability='learn' has no effect on coupling={of.coupling!r}: give it to the coupling itself, "
+            f"reliability='learn' has no effect with coupling={of.coupling!r}: give it to the coupling itself, "
             "as in coupling=Pairwise(learn_reliability=True)"
         )
 
@@ -102,13 +102,13 @@ def allows_missing(of: Settings) -> bool:
 
 
 def door_of(of: Settings, density: Density[Any, Any]) -> Door:
-    """What points must be; single precision is kept where the density computes with it."""
+    """The checks that points must pass; single precision is kept if the density supports it."""
     gaussian = of.density == "gaussian" or type(of.density) is Gaussian
     return Door([np.float64, np.float32] if gaussian else [np.float64], allows_missing(of), density.check)
 
 
 def names_annotators(links: Links) -> bool:
-    """Whether links say who made them."""
+    """Whether links name their annotators."""
     return links.must_annotators is not None or links.cannot_annotators is not None
 
 

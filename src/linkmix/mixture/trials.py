@@ -24,7 +24,7 @@ from linkmix.mixture.settings import coupling_of, density_of, door_of, shape_of
 
 @dataclass(frozen=True)
 class Trials:
-    """What came of T fits; each array has them along its first axis.
+    """The results of T fits, along the first axis of each array.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def fit_trials(model: LinkMixture, X: ArrayLike, init: Mapping[str, ArrayLike]) 
     Parameters
     ----------
     model : LinkMixture
-        Its settings count; it is not fitted itself.
+        Its settings are used; it is not fitted itself.
     X : array-like of shape (T, n_samples, n_features), or (n_samples, n_features)
         The points of each trial, or of all of them.
     init : mapping
@@ -92,7 +92,7 @@ def fit_trials(model: LinkMixture, X: ArrayLike, init: Mapping[str, ArrayLike]) 
     if given.ndim not in (2, 3):
         raise ValueError(f"X has shape {given.shape}, expected (n_trials, n_samples, n_features): give points as rows")
     if given.ndim == 3 and len(given) != n_trials:
-        raise ValueError(f"X holds {len(given)} trials and init {n_trials}: give as many of both")
+        raise ValueError(f"X holds {len(given)} trials and init {n_trials}: give the same number of both")
     n, d = (int(size) for size in given.shape[-2:])
     if n < shape.n_components:
         raise ValueError(f"n_samples={n} is less than the {shape.n_components} clusters asked for: pass more points")

@@ -1,4 +1,4 @@
-"""Which pair to ask about next."""
+"""Active learning with links: which pair to ask about next, and what follows from the answers."""
 
 from linkmix.queries.answers import SAID, Answer, Answers
 from linkmix.queries.background import Background

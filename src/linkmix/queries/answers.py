@@ -1,4 +1,4 @@
-"""Answers about pairs of rows, and what they come to."""
+"""Answers about pairs of rows: recording and undoing them, and the links that follow from them."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -9,13 +9,13 @@ from linkmix.links import Links
 
 Said = Literal["same", "different", "unsure", "skip"]
 SAID: tuple[str, ...] = get_args(Said)
-"""What can be answered. After "unsure" a pair is not asked again; after "skip" it may be, later."""
+"""The possible answers. A pair answered "unsure" is not asked again; after "skip" it may come up again later."""
 Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What somebody says about two rows, or what a file of links says about them.
+    """A statement about two rows, made by a person or found in a file of links.
 
     ``a, b, said = answer`` unpacks the first three fields.
 
@@ -24,15 +24,15 @@ class Answer:
     a, b : int
         Row numbers.
     said : str
-        One of `SAID`: "same" is a must-link, "different" a cannot-link. Or "remove", which is never an answer to a
-        question: it drops whatever was said about the pair before.
+        One of `SAID`: "same" is a must-link, "different" a cannot-link. Or "remove", which is not an answer to a
+        question but drops everything said about the pair before.
     annotator : str or None
-        Who says it.
+        Who said it.
     confidence : float or None
-        Probability that it is right. None means certain if it is given; otherwise it follows from all answers about
-        the pair.
+        Probability that the statement is correct. If None, a given statement is certain; the confidence of any other is
+        computed from all answers about the pair.
     given : bool
-        Whether it was known at the beginning, from a file or an argument. It cannot be undone then.
+        Whether it was known from the start, from a file or an argument. Such a statement cannot be undone.
     """
 
     a: int
@@ -43,7 +43,7 @@ class Answer:
     given: bool = False
 
     def __iter__(self) -> Iterator[Any]:
-        """Give rows and answer."""
+        """Iterate over both rows and what was said."""
         return iter((self.a, self.b, self.said))
 
     @property
@@ -73,7 +73,7 @@ def confidence(lead: int, wrong: float) -> float:
     Parameters
     ----------
     lead : int
-        How many more answers say so than say the opposite.
+        By how many answers the majority leads.
     wrong : float
         Share of answers that are wrong.
 
@@ -87,20 +87,20 @@ def confidence(lead: int, wrong: float) -> float:
 
 
 def last_words(answers: Iterable[Answer], wrong: float = 0.0) -> tuple[Answer, ...]:
-    """The last word of each annotator about one pair.
+    """The latest answer of each annotator about one pair.
 
     Parameters
     ----------
     answers : iterable of Answer
-        All about the same pair, in their order.
+        Answers about the same pair, oldest first.
     wrong : float, default=0.0
-        Share of answers that are wrong. If it is not 0, the last words that were not given get a confidence.
+        Share of answers that are wrong. If it is not 0, all but the given answers get a confidence.
 
     Returns
     -------
     tuple of Answer
-        Links, by annotator. "unsure" takes back what its annotator said before. What a file says twice stays there
-        twice, until its annotator answers.
+        Must-links and cannot-links, grouped by annotator. "unsure" cancels the earlier answers of its annotator. What a
+        file says twice is kept twice, until its annotator answers.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def last_words(answers: Iterable[Answer], wrong: float = 0.0) -> tuple[Answer, .
 
 
 def by_pair(answers: Iterable[Answer]) -> dict[Pair, list[Answer]]:
-    """All links among answers by their pairs, in the order in which the pairs came up."""
+    """Group the answers that are links by pair, in the order in which the pairs first came up."""
     found: dict[Pair, list[Answer]] = {}
     for answer in answers:
         if answer.is_link:
@@ -135,34 +135,34 @@ def by_pair(answers: Iterable[Answer]) -> dict[Pair, list[Answer]]:
 
 
 def as_links(answers: Iterable[Answer]) -> Links:
-    """Answers as links, without confidence and annotator. Those that are no links are left out."""
+    """Answers as links, without confidence and annotator. Answers that are not links are left out."""
     answers = list(answers)
     return Links(*([(one.a, one.b) for one in answers if one.said == kind] for kind in ("same", "different")))
 
 
 def as_full_links(answers: Iterable[Answer]) -> Links:
-    """Answers that are all links, with confidence and annotator."""
+    """Answers as links, with confidence and annotator. All of them must be links."""
     names = {"a": "a", "b": "b", "kind": "said", "confidence": "confidence", "annotator": "annotator"}
     answers = list(answers)
     return Links.from_table({name: [getattr(one, field) for one in answers] for name, field in names.items()})
 
 
 class Answers:
-    """All that was said and not taken back. One more answer updates it, without a pass over the others.
+    """All answers that have not been undone. Adding one updates the links without a pass over the others.
 
-    Iterating gives the answers in their order, those that were given first.
+    Iterating yields the answers in order, the given ones first.
 
     Parameters
     ----------
     given : iterable of Answer
-        What is known at the beginning; it cannot be undone.
+        What is known from the start; it cannot be undone.
     wrong : float, default=0.0
         Share of answers that are expected to be wrong.
 
     Attributes
     ----------
     turns : dict of key to tuple of Answer
-        What can be undone, the oldest first. A turn is one or more answers that were given, and are undone, together.
+        What can be undone, oldest first. A turn is one or more answers that are added and undone together.
 
     Examples
     --------
@@ -185,31 +185,31 @@ class Answers:
         return len(self._all)
 
     def __iter__(self) -> Iterator[Answer]:
-        """Give the answers in their order."""
+        """Iterate over the answers in order."""
         return iter(self._all)
 
     def restart(self, given: Iterable[Answer]) -> None:
-        """Forget everything, and begin with what is given."""
+        """Drop all answers, and start again from what is given."""
         self._given = tuple(replace(answer, given=True) for answer in given)
         self.turns: dict[Hashable, tuple[Answer, ...]] = {}
         self._fold()
 
     def add(self, *answers: Answer, key: Hashable = None) -> None:
-        """Take in a turn.
+        """Add a turn.
 
         Parameters
         ----------
         *answers : Answer
-            What was said.
+            The answers of this turn.
         key : hashable, optional
-            Names the turn, for `undo`.
+            Name of the turn, for `undo`.
         """
         self.turns[object() if key is None else key] = answers
         for answer in answers:
             self._take(answer)
 
     def undo(self, key: Hashable = None) -> tuple[Answer, ...]:
-        """Take a turn back, as if it had never been.
+        """Undo a turn, as if it had never been added.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Answers:
         Returns
         -------
         tuple of Answer
-            What was taken back; empty if there is no turn left.
+            The answers that were undone; empty if no turn is left.
         """
         if not self.turns:
             return ()
@@ -232,7 +232,7 @@ class Answers:
                 if self._about.get(answer.pair, [None])[-1] is answer:
                     self._about[answer.pair].pop()
                     self._update(answer.pair)
-        else:  # what came later may rest on it, and what was removed has to come back: fold again
+        else:  # later answers may depend on it, and removed ones must come back: start over
             self._fold()
         return answers
 
@@ -241,24 +241,24 @@ class Answers:
         return next((key for key in reversed(self.turns) if self.turns[key][0].annotator == annotator), None)
 
     def words(self, a: int, b: int) -> tuple[Answer, ...]:
-        """What is held of two rows: the last word of each annotator, see `last_words`."""
+        """The latest answer of each annotator about two rows; see `last_words`."""
         return self._words.get(pair_of(a, b), ())
 
     @property
     def links(self) -> tuple[Answer, ...]:
-        """The last words about all pairs, in the order in which the pairs came up."""
+        """The latest answers about all pairs, in the order in which the pairs first came up."""
         return tuple(chain.from_iterable(self._words.values()))
 
     def _fold(self) -> None:
         self._all: list[Answer] = []
-        self._about: dict[Pair, list[Answer]] = {}  # without skips, and from the first link of each pair on
+        self._about: dict[Pair, list[Answer]] = {}  # without skips, and nothing before the first link of a pair
         self._words: dict[Pair, tuple[Answer, ...]] = {}
         for answer in chain(self._given, *self.turns.values()):
             self._take(answer)
 
     def _take(self, answer: Answer) -> None:
         pair = answer.pair
-        if answer.said == "remove":  # goes over all answers, but links are seldom removed
+        if answer.said == "remove":  # a pass over all answers, but links are rarely removed
             self._all = [other for other in self._all if other.pair != pair]
             self._about.pop(pair, None)
             self._words.pop(pair, None)

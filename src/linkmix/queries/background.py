@@ -1,4 +1,4 @@
-"""Refits in a thread of their own, so that answering never waits for one."""
+"""Refits in a background thread, so that answering never waits for one."""
 
 import threading
 from collections.abc import Callable
@@ -9,28 +9,28 @@ R = TypeVar("R")
 
 
 class Background(Generic[S, R]):
-    """Fits to a snapshot, one at a time, while everything else goes on.
+    """Runs fits in a background thread, one at a time, each on a snapshot of its input.
 
     Parameters
     ----------
     snapshot : callable
-        Gives all that a fit needs. Called while the lock is held.
+        Returns everything that a fit needs. Called with the lock held.
     fit : callable
-        From a snapshot to a result. The slow part: called without the lock.
+        Computes a result from a snapshot. This is the slow part; called without the lock.
     adopt : callable
-        Takes over a result. Called while the lock is held.
+        Stores a result. Called with the lock held.
     lock : threading.Condition, optional
-        Held by whoever changes what `snapshot` reads or reads what `adopt` changes; its own by default.
+        Hold it to change what `snapshot` reads or to read what `adopt` changes. A new one by default.
     changed : callable, optional
-        Called while the lock is held, when a fit has begun or ended.
+        Called with the lock held, whenever a fit has started or ended.
 
     Attributes
     ----------
     lock : threading.Condition
     running : bool
-        Whether a fit is going on.
+        Whether a fit is running.
     error : Exception or None
-        What the last fit failed with. Nothing was adopted then.
+        The error of the last fit if it failed, in which case nothing was adopted.
 
     Examples
     --------
@@ -58,31 +58,31 @@ class Background(Generic[S, R]):
         threading.Thread(target=self._work, daemon=True).start()
 
     def __enter__(self) -> Self:
-        """Use it for a while."""
+        """Enter the context."""
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop it."""
+        """Stop the thread."""
         self.stop()
 
     @property
     def busy(self) -> bool:
-        """Whether a fit is going on or wanted."""
+        """Whether a fit is running or requested."""
         return self.running or self._wanted
 
     def want(self) -> None:
-        """Ask for a fit. If one is going on, another one follows; more wishes make no more of them."""
+        """Request a fit. If one is running, exactly one more follows, however many requests are made meanwhile."""
         with self.lock:
             self._wanted = True
             self.lock.notify_all()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until no fit is going on or wanted; False if the time, in seconds, was over before."""
+        """Wait until no fit is running or requested; return False if that takes longer than ``timeout`` seconds."""
         with self.lock:
             return self.lock.wait_for(lambda: not self.busy, timeout)
 
     def stop(self) -> None:
-        """Begin no fit any more. One that is going on is not waited for, and not adopted."""
+        """Start no more fits. A running one is neither waited for nor adopted."""
         with self.lock:
             self._stopped = True
             self.lock.notify_all()
@@ -102,7 +102,7 @@ class Background(Generic[S, R]):
                 with self.lock:
                     if not self._stopped:
                         self._adopt(found)
-            except Exception as failure:  # the last result stays, and answers go on
+            except Exception as failure:  # the last result is kept, and answering goes on
                 error = failure
             with self.lock:
                 self.running, self.error = False, error

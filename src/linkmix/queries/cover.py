@@ -1,8 +1,8 @@
-"""Our strategy: ask about what is large, far from any answer and doubtful, and find its class in few questions.
+"""Our strategy: pick rows from large, uncertain regions far from any answer, and place each in few questions.
 
-Rows of one class form neighbourhoods. Each class of the first model begins with a tentative one, at no cost. A new row
-is chosen from the cell with the most mass that is far from any answer and doubtful. Its neighbourhood is found by
-asking about the likeliest one first; if it belongs to none, it founds one.
+A neighbourhood is a set of rows known to be in the same class. Each class of the first model starts with a tentative
+one, at no cost. The next row comes from the cell with the highest product of mass, distance to any answer and
+uncertainty. It is compared with the likeliest neighbourhood first; a row that belongs to none founds a new one.
 """
 
 from collections.abc import Iterable
@@ -19,14 +19,14 @@ from linkmix.queries.state import Ground, State, squared_distances
 
 @dataclass(frozen=True)
 class Open:
-    """A row whose neighbourhood is being looked for."""
+    """A row whose neighbourhood is not known yet."""
 
     prior: dict[int, float]  # weight of each neighbourhood
-    different: tuple[int, ...] = ()  # rows that it is not of one class with
+    different: tuple[int, ...] = ()  # rows known to be in another class
 
 
 class Neighbourhoods(Groups):
-    """All that answers say about neighbourhoods, each of which is named by one of its rows."""
+    """The neighbourhoods that follow from the answers, each named by one of its rows."""
 
     def __init__(self, ground: Ground, tentative: Iterable[int]) -> None:
         super().__init__()
@@ -40,12 +40,12 @@ class Neighbourhoods(Groups):
 
     @classmethod
     def after(cls, state: State) -> "Neighbourhoods":
-        """What all answers come to. It must not be changed."""
-        ground, tentative = state.ground, state.tentative  # the state itself must not be kept
+        """The neighbourhoods after all answers. They are shared and must not be changed."""
+        ground, tentative = state.ground, state.tentative  # the cached function must not keep the state alive
         return state.fold((cls, tentative), lambda: cls(ground, tentative))
 
     def copy(self) -> Self:
-        """One that can be changed without changing this one."""
+        """An independent copy."""
         other = super().copy()
         other.open = self.open.copy()
         other.given_up = self.given_up.copy()
@@ -69,7 +69,7 @@ class Neighbourhoods(Groups):
         return {self.of[other] for other in self.open[row].different} if row in self.open else set()
 
     def take(self, answer: Answer) -> None:
-        """Take an answer in."""
+        """Process one answer."""
         a, b, said = answer
         if not answer.is_link:
             self.given_up.update(row for row in (a, b) if row not in self.of and row not in self.open)
@@ -102,7 +102,7 @@ class Neighbourhoods(Groups):
         return {g: w / total for g, w in weights.items()}
 
     def _settle(self, row: int, g: int) -> None:
-        """Put a row into a neighbourhood, which may be its own."""
+        """Add a row to a neighbourhood, or found a new one with it."""
         before = self.open.pop(row, None)
         if g == row:
             self.found(row)
@@ -121,7 +121,7 @@ class Neighbourhoods(Groups):
 
 
 def cover(state: State) -> Pair | None:
-    """Ask about what is large, far from any answer and doubtful; then about its neighbourhood, the likeliest first.
+    """Pick a row from a large, uncertain region far from any answer; then find its neighbourhood, likeliest first.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def cover(state: State) -> Pair | None:
 
 
 def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
-    """The middle of the cell with the most mass times distance times doubt."""
+    """The central row of the cell with the largest mass times distance times uncertainty."""
     cell, centres = state.ground.cells
     place = np.searchsorted(state.ground.candidates, left)
     Z, settings = state.ground.Z, state.ground.settings
@@ -173,7 +173,7 @@ def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
 
 
 def _placing(state: State, known: Neighbourhoods, row: int) -> Iterable[Pair]:
-    """Questions about the neighbourhood of a row, the likeliest first, each beside its nearest member."""
+    """Pairs that compare a row with each neighbourhood, likeliest first, and with its nearest members first."""
     if not known.members:
         others = state.ground.candidates[state.ground.candidates != row]
         near = others[np.argsort(((known.Z[others] - known.Z[row]) ** 2).sum(axis=1), kind="stable")]
@@ -195,7 +195,7 @@ def _placing(state: State, known: Neighbourhoods, row: int) -> Iterable[Pair]:
 
 
 def _merging(known: Neighbourhoods) -> Iterable[Pair]:
-    """Pairs of rows from neighbourhoods that may still be of one class, the closest first."""
+    """Pairs of rows from neighbourhoods that may still be in the same class, closest first."""
     names = list(known.members)
     rows = np.array([row for g in names for row in known.members[g]], dtype=np.int64)
     group = np.repeat(np.arange(len(names)), [len(known.members[g]) for g in names])
@@ -212,7 +212,7 @@ def _merging(known: Neighbourhoods) -> Iterable[Pair]:
 def seeds(state: State) -> tuple[dict[int, int], list[int]]:
     """Neighbourhood of each answered row, and the neighbourhoods to seed the classes with.
 
-    Seeds are those known to differ from each other, the largest first, then the others.
+    The seeds are neighbourhoods known to differ from each other, largest first, then the others.
     """
     known = Neighbourhoods.after(state)
     order = sorted(known.members, key=lambda g: -len(known.members[g]))

@@ -1,4 +1,4 @@
-"""Wrong answers: which pairs to ask about again, and what to believe."""
+"""Answers that may be wrong: which pairs to ask about again, and which answers to believe."""
 
 from dataclasses import replace
 
@@ -10,10 +10,10 @@ from linkmix.queries.state import State
 
 
 def settled(state: State) -> tuple[State, Pair | None]:
-    """What is believed, and a pair to ask about again.
+    """The answers to believe, and a pair to ask about again.
 
     A pair is settled by a lead of two answers, by a lead of one that does not surprise the model, or by three answers.
-    Where answers are always right, the first one settles it.
+    If answers are always right, the first one settles it.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ def settled(state: State) -> tuple[State, Pair | None]:
     Returns
     -------
     state : State
-        With one answer for each pair on which one side leads, in the order of the first answers.
+        With one answer for each pair that has a majority, in the order of the first answers.
     pair : tuple of int, or None
-        The pair that is not settled and came up last.
+        The unsettled pair that came up last.
     """
     if not state.ground.wrong:
         return state, None
@@ -48,9 +48,9 @@ def settled(state: State) -> tuple[State, Pair | None]:
 def believed_links(state: State) -> Links:
     """Answers as links, each with the probability that it is right.
 
-    Where answers may be wrong, the probability follows from the lead of a pair, and links that contradict each other
-    are all kept: the points will tell which of them is wrong. Where answers are always right, one that contradicts
-    earlier ones is left out.
+    If answers may be wrong, the probability follows from the lead on each pair, and links that contradict each other
+    are all kept: the points show which of them is wrong. If answers are always right, one that contradicts earlier ones
+    is left out.
 
     Parameters
     ----------

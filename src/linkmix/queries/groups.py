@@ -1,4 +1,4 @@
-"""Groups of rows of one class, and groups that are known to differ: a union-find with "apart"."""
+"""Groups of rows in the same class, and which groups are known to differ: union-find with cannot-links."""
 
 from collections.abc import Callable
 from copy import copy
@@ -7,11 +7,11 @@ from typing import Generic, Protocol, Self, TypeVar
 from linkmix.queries.answers import Answer, Said
 
 RECENT = 8
-"""Folds that are kept: enough for undo, for the other pages and for a batch of questions."""
+"""Number of folds that are cached: enough for undo, for other pages and for a batch of questions."""
 
 
 class Groups:
-    """Rows known to be of one class, and groups known to be of different classes.
+    """Groups of rows known to be in the same class, and which groups are known to be in different classes.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class Groups:
     members : dict of int to list of int
         Rows of each group.
     apart : dict of int to set of int
-        Groups that differ from each group.
+        For each group, the groups known to differ from it.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Groups:
         self.apart: dict[int, set[int]] = {}
 
     def copy(self) -> Self:
-        """One that can be changed without changing this one."""
+        """An independent copy."""
         other = copy(self)
         other.of = self.of.copy()
         other.members = {g: rows.copy() for g, rows in self.members.items()}
@@ -37,23 +37,23 @@ class Groups:
         return other
 
     def found(self, row: int) -> None:
-        """Make a group of a row that is in none."""
+        """Start a new group with a row that is in none."""
         self.of[row] = row
         self.members[row] = [row]
         self.apart[row] = set()
 
     def join(self, row: int, group: int) -> None:
-        """Put a row that is in no group into one."""
+        """Add a row that is in no group to one."""
         self.of[row] = group
         self.members[group].append(row)
 
     def relate(self, one: int, other: int, same: bool) -> bool:
-        """Merge two groups, of which the first keeps its name, or note that they differ.
+        """Merge the second group into the first, or record that they differ.
 
         Returns
         -------
         bool
-            Whether this agrees with what was known. If it does not, nothing is changed.
+            Whether this is consistent with what was known. If not, nothing changes.
         """
         if one == other:
             return same
@@ -74,7 +74,7 @@ class Groups:
 
 
 class Known(Groups):
-    """What answers say and what follows from them. An answer that contradicts earlier ones is left out.
+    """What the answers say and imply. An answer that contradicts earlier ones is left out.
 
     Attributes
     ----------
@@ -95,26 +95,26 @@ class Known(Groups):
         self.kept: list[Answer] = []
 
     def copy(self) -> Self:
-        """One that can be changed without changing this one."""
+        """An independent copy."""
         other = super().copy()
         other.kept = self.kept.copy()
         return other
 
     def take(self, answer: Answer) -> None:
-        """Take an answer in."""
+        """Process one answer."""
         if not answer.is_link:
             return
         for row in (answer.a, answer.b):
             if row not in self.of:
                 self.found(row)
         one, other = self.of[answer.a], self.of[answer.b]
-        if len(self.members[one]) < len(self.members[other]):  # so that few rows change their group
+        if len(self.members[one]) < len(self.members[other]):  # union by size: few rows change their group
             one, other = other, one
         if self.relate(one, other, answer.said == "same"):
             self.kept.append(answer)
 
     def relation(self, a: int, b: int) -> Said | None:
-        """What is known of two rows; None if nothing is."""
+        """What is known about two rows; None if nothing is."""
         if a == b:
             return "same"
         if a not in self.of or b not in self.of:
@@ -124,27 +124,27 @@ class Known(Groups):
 
 
 class Fold(Protocol):
-    """Something that takes in one answer after the other."""
+    """A state that is updated by one answer after another."""
 
     def take(self, answer: Answer) -> None:
-        """Take an answer in."""
+        """Process one answer."""
 
     def copy(self) -> Self:
-        """One that can be changed without changing this one."""
+        """An independent copy."""
 
 
 F = TypeVar("F", bound=Fold)
 
 
 class Recent(Generic[F]):
-    """Folds of recent lists of answers. A list that begins like one of them is folded from there on.
+    """A cache of folds of recent lists of answers. A list that extends one of them is folded from there on.
 
-    A fold is never changed once it was handed out, so that several threads can look at it.
+    A fold is never changed once it has been returned, so several threads can read it.
 
     Parameters
     ----------
     new : callable
-        Makes the fold of no answers.
+        Creates the fold of an empty list.
     """
 
     def __init__(self, new: Callable[[], F]) -> None:

@@ -1,7 +1,7 @@
-"""Strategies to compare ours with. Each is a function of the state.
+"""Baseline strategies to compare ours with. Each is a function of the state.
 
 Explore-consolidate (Basu, Banerjee and Mooney 2004), min-max (Mallapragada, Jin and Jain 2008), NPU (Xiong, Azimi and
-Fern 2014), and one after COBRAS (Van Craenendonck, Dumancic, Van Wolputte and Blockeel 2018).
+Fern 2014), and one modelled on COBRAS (Van Craenendonck, Dumancic, Van Wolputte and Blockeel 2018).
 """
 
 from collections.abc import Callable, Iterable
@@ -16,25 +16,25 @@ from linkmix.queries.groups import Known
 from linkmix.queries.state import Ground, State, squared_distances
 
 Choose = Callable[[list[list[int]], Ints], Ints]
-"""From neighbourhoods, and the rows that are in none of them, to the row to ask about, as an array of one."""
+"""Picks the row to ask about, as an array of length one, from the neighbourhoods and the rows that are in none."""
 
 
 class _Ask(Exception):
-    """A procedure needs the answer about a pair of which nothing is known."""
+    """Raised when a procedure needs an answer that is not known yet."""
 
     def __init__(self, a: int, b: int) -> None:
         self.pair = (int(a), int(b))
 
 
 class _Oracle:
-    """Gives the answers that are known; if one is not, the procedure ends with a question."""
+    """Returns known answers; an unknown one ends the procedure with a question."""
 
     def __init__(self, state: State) -> None:
         self.known = state.known
         self.aside = state.set_aside()
 
     def same(self, a: int, b: int) -> bool | None:
-        """Whether two rows are of one class; None if the answer was "unsure" or has just been "skip"."""
+        """Whether two rows are in the same class; None if the pair was answered "unsure" or skipped recently."""
         said = self.known.relation(a, b)
         if said is not None:
             return said == "same"
@@ -44,13 +44,13 @@ class _Oracle:
 
 
 def random(state: State) -> Pair | None:
-    """Any pair of which nothing is known."""
+    """A random pair about which nothing is known."""
     pairs = _unknown_pairs(state, 50)
     return _pair(pairs[0]) if len(pairs) else None
 
 
 def uncertainty(state: State) -> Pair | None:
-    """The pair whose probability of being of one class is nearest to one half."""
+    """The pair whose probability of being in the same class is nearest to one half."""
     pairs = _unknown_pairs(state, state.ground.settings.random_pairs)
     if not len(pairs):
         return None
@@ -59,12 +59,12 @@ def uncertainty(state: State) -> Pair | None:
 
 
 def explore_consolidate(state: State) -> Pair | None:
-    """Farthest points first until each class has been seen; then random points, each to its neighbourhood."""
+    """Farthest points first until each class has been seen; then random points, each placed in its neighbourhood."""
     return _neighbourhoods(state, lambda groups, rows: state.random().permutation(rows)[:1])
 
 
 def min_max(state: State) -> Pair | None:
-    """As explore-consolidate, but then the point whose most similar neighbourhood is least similar."""
+    """Explore-consolidate with a second phase that picks the point least similar to its nearest neighbourhood."""
     Z = state.ground.Z
 
     def choose(groups: list[list[int]], rows: Ints) -> Ints:
@@ -76,7 +76,7 @@ def min_max(state: State) -> Pair | None:
 
 
 def npu(state: State) -> Pair | None:
-    """The point with the most doubt about its neighbourhood for each question that it takes to find it."""
+    """The point with the highest uncertainty about its neighbourhood per question needed to find it."""
 
     def choose(groups: list[list[int]], rows: Ints) -> Ints:
         belongs = _belongs(state, groups, rows)
@@ -89,7 +89,7 @@ def npu(state: State) -> Pair | None:
 
 
 def cobras(state: State) -> Pair | None:
-    """Cells that are split in two, the largest first, and joined again where their middles are of one class."""
+    """Split cells in two, largest first, and merge those whose central rows are in the same class."""
     oracle, ground = _Oracle(state), state.ground
     parts = [tuple(ground.candidates.tolist())]
     try:
@@ -121,7 +121,7 @@ def _neighbourhoods(state: State, choose: "Choose", explore: bool = True) -> Pai
     groups = _cores(known, ground.n_classes, state)
     placed.update(row for group in groups for row in group)
     left = np.array([row for row in candidates.tolist() if row not in placed], dtype=np.int64)
-    focus = [answer.a for answer in state.answers[-1:] if answer.a not in placed]  # ask on until it is placed
+    focus = [answer.a for answer in state.answers[-1:] if answer.a not in placed]  # keep asking until it is placed
     for _ in range(len(left) + 1):
         if focus:
             rows: Ints = np.array(focus, dtype=np.int64)
@@ -146,7 +146,7 @@ def _neighbourhoods(state: State, choose: "Choose", explore: bool = True) -> Pai
 
 
 def _cores(known: Known, n_classes: int, state: State) -> list[list[int]]:
-    """Neighbourhoods: groups of rows that are known to differ from each other, the largest first."""
+    """Neighbourhoods: groups of rows that are known to differ from each other, largest first."""
     last = {state.answers[-1].a} if state.answers else set()
     chosen: list[int] = []
     order = sorted(known.members, key=lambda g: (-len(known.members[g]), -len(known.apart[g])))
@@ -159,23 +159,23 @@ def _cores(known: Known, n_classes: int, state: State) -> list[list[int]]:
 
 
 def _belongs(state: State, groups: list[list[int]], rows: Ints) -> Floats:
-    """How probable it is that rows belong to each neighbourhood, shape (n, n_groups)."""
+    """Probability that each row belongs to each neighbourhood, shape (n, n_groups)."""
     p = state.probabilities
     mean = np.stack([p[group].mean(axis=0) for group in groups])
     like = p[rows] @ mean.T + 1e-9
     near = np.stack([squared_distances(state.ground.Z[rows], state.ground.Z[g]).min(axis=1) for g in groups], axis=1)
-    like = like + 1e-6 / (1 + near)  # nearer ones first among equals
+    like = like + 1e-6 / (1 + near)  # ties are broken by distance
     return np.asarray(like / like.sum(axis=1, keepdims=True))
 
 
 def _unknown_pairs(state: State, n: int) -> Ints:
-    """Random pairs of candidates of which nothing is known, shape (at most n, 2)."""
+    """Random pairs of candidates about which nothing is known, shape (at most n, 2)."""
     candidates, random = state.ground.candidates, state.random()
     pairs = candidates[random.randint(len(candidates), size=(4 * n, 2))]
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     known, aside = state.known, state.set_aside()
     free = [p for p in map(_pair, pairs) if known.relation(*p) is None and pair_of(*p) not in aside]
-    if not free and len(candidates) <= 300:  # nearly all is known: look at every pair
+    if not free and len(candidates) <= 300:  # nearly everything is known: look at every pair
         every = [(int(a), int(b)) for i, a in enumerate(candidates) for b in candidates[:i]]
         free = [p for p in every if known.relation(*p) is None and pair_of(*p) not in aside]
     return np.array(free[:n], dtype=np.int64).reshape(-1, 2)
@@ -195,7 +195,7 @@ def _middle(ground: Ground, part: tuple[int, ...]) -> int:
 
 @lru_cache(maxsize=4000)
 def _split(ground: Ground, part: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Two halves by k-means, of which neither is empty."""
+    """Two parts by k-means, neither of them empty."""
     rows = np.array(part)
     Z = ground.Z[rows]
     if len(np.unique(Z, axis=0)) < 2:

@@ -1,4 +1,4 @@
-"""The one who asks: holds points and answers, picks the next pair, and refits."""
+"""The `Questioner`: holds points and answers, picks the next pair to ask about, and refits the model."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -25,7 +25,7 @@ from linkmix.queries.state import Ground, State
 from linkmix.search import AutoLinkMixture
 
 Strategy = Callable[[State], tuple[int, int] | None]
-"""From the state to a pair of rows, or None if there is nothing left to ask."""
+"""Picks a pair of rows from the state; None if nothing is left to ask."""
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
     {
@@ -47,47 +47,46 @@ class Questioner:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The points. NaN stands for an unknown value.
+        The points. NaN marks a missing value.
     n_classes : int
         Number of classes.
     strategy : str, default="cover"
         Name of one of `STRATEGIES`.
     links : Links, optional
-        What is known already.
+        Links that are known already.
     labels : array-like of shape (n_samples,), optional
-        Class numbers to begin with, such as those of an earlier fit: one more start for the first model.
+        Class numbers to start from, such as those of an earlier fit: one more start for the first model.
     wrong : float, default=0.0
         Share of answers that are expected to be wrong, below 0.5.
     max_candidates : int, default=2000
-        Number of rows that may be asked about, drawn at random if there are more, so that the time for a question does
-        not grow with the points.
+        Maximum number of rows that may be asked about; if there are more points, they are drawn at random. This bounds
+        the time that a question takes.
     random_state : int, default=0
-        Seed of everything that is random.
+        Seed of all random choices.
     settings : QuestionSettings, optional
         The tuned constants.
 
     Attributes
     ----------
     said : Answers
-        All that was said and not taken back, and what was given. Whoever holds it may add to it.
+        The given links and all answers that have not been undone. Answers may be added to it directly.
     links : Links
-        What the answers and the links that were given come to, with the probability that they are right where answers
-        may be wrong.
+        The given links and those that follow from the answers, with confidences if answers may be wrong.
     new_links : Links
-        The same without the links that were given.
+        The same without the given links.
     answers : tuple of Answer
-        The answers in their order, with "unsure" and "skip", without the links that were given.
+        The answers in order, including "unsure" and "skip", without the given links.
     model : AutoLinkMixture
-        The present model, for points such as `X`.
+        The current model, for points in the units of `X`.
     probabilities : ndarray of shape (n_samples, n_classes)
-        What it thinks of each point, from the point alone.
+        Its class probabilities for each point, from the point alone.
     labels : ndarray of shape (n_samples,)
         Class of each point; links are honoured.
     stop_signal : float
         How much the labels may still change: the mean of the share of labels that changed at the last refit and the
         share on which its starts disagree. 1 before the first refit.
     review : structured ndarray
-        Links with the probability that they are wrong, the most doubtful first, as ``LinkMixture.links_to_review_``.
+        Links with the probability that they are wrong, the most doubtful first, as in ``LinkMixture.links_to_review_``.
 
     Examples
     --------
@@ -122,11 +121,11 @@ class Questioner:
         check_number("random_state", random_state, Integral, 0)
         check_choice("strategy", strategy, STRATEGIES)
         if not 0 <= wrong < 0.5:
-            raise ValueError(f"wrong={wrong!r} is no share from 0 to below 0.5: say how many answers will be wrong")
+            raise ValueError(f"wrong={wrong!r} is not a share from 0 to below 0.5: give the share of wrong answers")
         self._X: Floats = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
         n = len(self._X)
         if n < n_classes:
-            raise ValueError(f"{n} points cannot make {n_classes} classes: ask for fewer")
+            raise ValueError(f"{n} points cannot make {n_classes} classes: ask for fewer classes")
         given = Links() if links is None else links
         given.check_rows(n)
         given.check_consistent()
@@ -169,7 +168,7 @@ class Questioner:
         Parameters
         ----------
         q : int, default=1
-            How many. Each is chosen as if those before it had been answered as the model expects.
+            Number of pairs. Each is chosen as if those before it had been answered as the model expects.
 
         Returns
         -------
@@ -195,7 +194,7 @@ class Questioner:
         a, b : int
             Row numbers.
         said : {"same", "different", "unsure", "skip"}
-            After "unsure" the pair is not asked again, after "skip" it may be, later.
+            A pair answered "unsure" is not asked again; after "skip" it may come up again later.
         """
         check_choice("said", said, SAID)
         n = len(self._X)
@@ -207,12 +206,12 @@ class Questioner:
         self.said.add(Answer(int(a), int(b), said))
 
     def undo(self) -> Answer | None:
-        """Take the last answer back. The model forgets it at the next refit.
+        """Undo the last answer. The model forgets it at the next refit.
 
         Returns
         -------
         Answer or None
-            What was taken back; None if there is no answer left.
+            The answer that was undone; None if there is none left.
         """
         return next(reversed(self.said.undo()), None)
 
@@ -221,7 +220,7 @@ class Questioner:
         self.adopt(self.fit(self.snapshot()))
 
     def snapshot(self) -> tuple[State, Refit, Floats]:
-        """All that a refit needs. Later answers do not change it."""
+        """Everything that a refit needs. Later answers do not change it."""
         return self._state, self._fit, self._scale
 
     @staticmethod
@@ -230,24 +229,24 @@ class Questioner:
         return refit(*snapshot)
 
     def adopt(self, fit: Refit) -> None:
-        """Take over what a refit found."""
+        """Make the result of a refit the current model."""
         self._changed = float((fit.probabilities.argmax(axis=1) != self._fit.probabilities.argmax(axis=1)).mean())
         self._fit = fit
         self._publish()
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """The answers in their order, without the links that were given."""
+        """The answers in order, without the given links."""
         return tuple(answer for answer in self.said if not answer.given)
 
     @property
     def links(self) -> Links:
-        """What the answers and the links that were given come to."""
+        """The given links and those that follow from the answers."""
         return self._as_links(self.said)
 
     @property
     def new_links(self) -> Links:
-        """What the answers come to, without the links that were given."""
+        """The links that follow from the answers, without the given links."""
         return self._as_links(self.answers)
 
     def _as_links(self, answers: Iterable[Answer]) -> Links:
@@ -283,17 +282,17 @@ def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:
     given = np.asarray(labels)
     if given.shape != (n_rows,) or given.dtype.kind not in "iu":
         raise ValueError(
-            f"labels has shape {given.shape} of {given.dtype} for {n_rows} points: give a class number each"
+            f"labels has shape {given.shape} and dtype {given.dtype} for {n_rows} points: give one class number each"
         )
     if given.min() < 0 or given.max() >= n_classes:
         raise ValueError(
-            f"labels goes from {given.min()} to {given.max()}: class numbers are from 0 to {n_classes - 1}"
+            f"labels range from {given.min()} to {given.max()}: use class numbers from 0 to {n_classes - 1}"
         )
     return given.astype(np.int64)
 
 
 def _leaders(ground: Ground, probabilities: Floats) -> tuple[int, ...]:
-    """For each class, the row in the middle of the cell that has most of its mass."""
+    """For each class, the central row of the cell that holds most of its mass."""
     cell, centres = ground.cells
     p = probabilities[ground.candidates]
     mass = np.stack([np.bincount(cell, weights=column, minlength=len(centres)) for column in p.T])  # (M, C)

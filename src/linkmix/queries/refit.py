@@ -1,4 +1,4 @@
-"""The mixture that explains the answers: a contest of several starts and shapes, stopped early."""
+"""Fits the mixture to the answers: a contest between several starts and shapes, stopped early."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,30 +30,30 @@ BUDGET = Budget(
     more_shapes=("3, shared", "3, shared, heavy tails", "6", "6, heavy tails"),
     n_points=2000,
 )
-"""First guesses that know no answers, made once; shapes for every start, and for what the best ones agree on."""
+"""First guesses, made once without the answers; shapes for every start, and for the consensus of the best ones."""
 LEAST_LIKELY = 1e-12
-"""Smallest probability of a class when rows that belong together vote."""
+"""Lower bound on the probability of a class when must-linked rows get a common label."""
 
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """What came of a refit.
+    """The result of a refit.
 
     Attributes
     ----------
     density : Density
     parameters : Parameters
-        Of the mixture, for points with columns of unit variance.
+        Parameters of the mixture, for points with columns of unit variance.
     links : Links
-        Links that it was fitted with.
+        Links from the answers.
     rows : ndarray of shape (n_rows,)
         Rows that it was fitted to.
     guesses : tuple of (name, labels)
-        Labels of these rows that know no answers.
+        Labels of these rows, made without the answers.
     disagreement : float
         Share of these rows on which the two best starts disagree.
     probabilities : ndarray of shape (n_samples, n_classes)
-        Of all rows.
+        Class probabilities of all rows.
     leaderboard : structured ndarray
         All candidates, the best first.
     """
@@ -69,7 +69,7 @@ class Refit:
 
 
 def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
-    """A mixture without answers, also from labels that are there already."""
+    """The first model, fitted without answers; labels that exist already are one more start."""
     rows = ground.candidates
     contest = _contest(ground, rows, spread, Links())
     guesses = tuple((name, found) for _, name, found in contest.guesses())
@@ -93,14 +93,14 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
         contest = _contest(ground, rows, spread, links)
         named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
         return _best(ground, contest, named, rows, links, guesses, now)
-    except InfeasibleLinks:  # some answers are wrong: then none of them is certain
+    except InfeasibleLinks:  # some answers are wrong, so none is taken as certain
         contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed))
         named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
         return _best(ground, contest, named, rows, links, guesses, now)
 
 
 def by_answers(state: State, rows: Ints, graphs: list[Any]) -> Iterator[tuple[str, Ints]]:
-    """Labels by the answers alone: of the nearest answered row, and spread from neighbour to neighbour."""
+    """Labels from the answers alone: those of the nearest answered row, and by label spreading over each graph."""
     of, chosen = seeds(state)
     Z = state.ground.Z
     home = {g: m for m, g in enumerate(chosen)}
@@ -147,7 +147,7 @@ def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) ->
 
 
 def labels_with_answers(fit: Refit) -> Ints:
-    """Class of each row; rows that answers hold together get the class that is most probable for all of them."""
+    """Class of each row; must-linked rows get the class that is most probable for all of them."""
     labels: Ints = fit.probabilities.argmax(axis=1)
     points = fit.links.points
     if len(points):

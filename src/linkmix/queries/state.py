@@ -1,4 +1,4 @@
-"""What a strategy sees: points, answers and what the present model thinks."""
+"""What a strategy sees: the points, the answers and the class probabilities of the current model."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from linkmix.queries.settings import QuestionSettings
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What does not change while questions are asked. Compared by identity, so that it can be a key.
+    """What does not change while questions are asked. Compared by identity, so it can be a dictionary key.
 
     Attributes
     ----------
@@ -52,17 +52,17 @@ class Ground:
 
 @dataclass(frozen=True)
 class State:
-    """All that the choice of the next question depends on.
+    """Everything that the choice of the next question depends on.
 
     Attributes
     ----------
     ground : Ground
     answers : tuple of Answer
-        All answers so far, in their order. Links that were given come first.
+        All answers so far, in order. Given links come first.
     probabilities : ndarray of shape (n_samples, n_classes)
-        What the present model thinks of each row, from the row alone.
+        Class probabilities by the current model, from each row alone.
     tentative : tuple of int
-        A row in the middle of each class of the first model.
+        A central row of each class of the first model.
     """
 
     ground: Ground
@@ -71,7 +71,7 @@ class State:
     tentative: tuple[int, ...] = ()
 
     def random(self) -> np.random.RandomState:
-        """A source of random numbers that depends on the seed and on the number of answers."""
+        """A random number generator that depends only on the seed and the number of answers."""
         return np.random.RandomState((self.ground.seed * 7919 + len(self.answers)) % 2**31)
 
     def with_answer(self, a: int, b: int, said: Said) -> "State":
@@ -79,29 +79,29 @@ class State:
         return replace(self, answers=(*self.answers, Answer(a, b, said)))
 
     def fold(self, name: Hashable, new: Callable[[], F]) -> F:
-        """What the answers come to, if ``new()`` takes them in one by one.
+        """The state that ``new()`` reaches by processing all answers one by one.
 
         Parameters
         ----------
         name : hashable
-            What is folded. Recent results of this name are kept: only answers that are new have to be taken in.
+            Name of the cache. Recent results are kept under it, so only new answers have to be processed.
         new : callable
-            Makes the fold of no answers.
+            Creates the state before any answer.
 
         Returns
         -------
-        The fold. Others see it too: it must not be changed.
+        The state. It is shared and must not be changed.
         """
         recent: Recent[F] = self.ground._recent.setdefault(name, Recent(new))
         return recent.after(self.answers)
 
     @property
     def known(self) -> Known:
-        """What the answers say and what follows from them."""
+        """What the answers say and imply."""
         return self.fold("known", Known)
 
     def set_aside(self) -> set[Pair]:
-        """Pairs that must not be asked about: somebody is unsure, or has just skipped them."""
+        """Pairs not to ask about: someone was unsure about them or skipped them recently."""
         recent = len(self.answers) - self.ground.settings.skipped_for
         return {
             answer.pair
@@ -114,7 +114,7 @@ class State:
         return "same" if self.probabilities[a] @ self.probabilities[b] > 0.5 else "different"
 
     def entropy(self, rows: Ints) -> Floats:
-        """Entropy of the class of each row, as a share of the largest possible one."""
+        """Entropy of the class of each row, as a share of its maximum."""
         p = self.probabilities[rows]
         nats = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1)
         return np.asarray(nats / np.log(max(2, p.shape[1])))

@@ -1,4 +1,4 @@
-"""The front door: many starts and shapes, ranked by the links."""
+"""The search behind `AutoLinkMixture`: mixtures from many starts and in many shapes, ranked by the links."""
 
 from linkmix.search.auto_link_mixture import AutoLinkMixture
 from linkmix.search.budgets import BUDGETS, Budget

@@ -1,4 +1,4 @@
-"""AutoLinkMixture: the best clustering from the links there are."""
+"""AutoLinkMixture: tries many starts and shapes, and keeps the mixture that explains the links best."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
@@ -44,11 +44,12 @@ class AutoLinkMixture(LinkEstimator):
     """Mixture with links that chooses its start and its shape by the links.
 
     Fits mixtures of Gaussian and Student-t clusters, one or several per class, from many first guesses, and takes the
-    best one. Candidates are judged by how well labels computed without the links explain them, by how few neighbours
-    they separate, and by what the candidates agree on. EM stops after 30 steps, since more steps lead away from the
-    user's classes. Columns are scaled to unit variance first and constant ones are left out, so units do not matter;
-    where columns have long tails, half of the mixtures see these calmed by asinh. All links are coupled as one network.
-    A wrong link does little harm if it has a confidence, or a named annotator whose reliability is then learned.
+    best one. Candidates are judged by how well labels computed without the links explain the links, by how few
+    neighbours they separate, and by how well they agree with the other candidates. EM stops after 30 steps, since more
+    steps lead away from the user's classes. Columns are scaled to unit variance first and constant ones are left out,
+    so units do not matter; where columns have long tails, half of the mixtures see the tails compressed by asinh. All
+    links are coupled as one network. A wrong link does little harm if it has a confidence, or a named annotator whose
+    reliability is then learned.
 
     Parameters
     ----------
@@ -56,15 +57,15 @@ class AutoLinkMixture(LinkEstimator):
         Number of classes. "auto" tries 2 to 10 with a small budget and takes the fewest that explain the links about
         as well as any.
     committee : int, default=1
-        Average the probabilities of so many of the best candidates. Probabilities are smoother then, and labels on
-        average no better.
+        Number of best candidates whose probabilities are averaged. More than one gives smoother probabilities, but on
+        average no better labels.
     budget : {"small", "default", "large"} or Budget, default="default"
         How many first guesses and shapes are tried, and on how many points: at most 1000, 2000 or 10,000 of them, the
         linked ones always among them. The winner is then fitted to all points.
     verbose : bool, default=False
-        Whether to show progress bars, if the package tqdm is there.
+        Whether to show progress bars, if the package tqdm is installed.
     random_state : int, RandomState or None, default=None
-        Source of randomness.
+        Determines all random choices.
 
     Attributes
     ----------
@@ -75,11 +76,11 @@ class AutoLinkMixture(LinkEstimator):
     estimators_ : list of LinkMixture
         The committee; the winner is the first.
     leaderboard_ : structured ndarray
-        Every candidate, the best first: columns (plain, or calm tails), start, shape, links broken, log-probability of
-        the links, structure (modularity of the labels), score, log-likelihood, BIC, number of EM steps, whether it was
-        given up early, and seconds. ``pandas.DataFrame`` takes it as it is.
+        Every candidate, the best first: columns ("plain", or "calm" with long tails compressed), start, shape, links
+        broken, log-probability of the links, structure (modularity of the labels), score, log-likelihood, BIC, number
+        of EM steps, whether it was given up early, and seconds. It can be passed to ``pandas.DataFrame``.
     choice_ : structured ndarray
-        With ``n_classes="auto"`` the best candidate for each number of classes.
+        With ``n_classes="auto"``, the best candidate for each number of classes.
     links_to_review_ : structured ndarray
         Every link with the probability that it is wrong, the most suspicious first.
     n_classes_ : int
@@ -87,16 +88,18 @@ class AutoLinkMixture(LinkEstimator):
     center_, scale_ : ndarray of shape (n_features,)
         What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
     middle_, width_ : ndarray of shape (n_features,)
-        If the winner sees long tails calmed: such a column was first replaced by ``arcsinh((x - middle_) / width_)``,
-        which is linear in the middle and a logarithm far out. A width of 0 marks a column that was not.
+        If the winner sees compressed tails: a column with a long tail was first replaced by
+        ``arcsinh((x - middle_) / width_)``, which is linear near the middle and logarithmic far from it. A width of 0
+        marks a column that was left as it is.
 
     See Also
     --------
-    LinkMixture : One mixture with settings of your own.
+    LinkMixture : One mixture, with settings that you choose.
 
     Notes
     -----
-    Candidates run in threads where joblib is told to: ``with joblib.parallel_config(n_jobs=4): model.fit(X)``.
+    Candidates run in parallel threads if joblib is configured for it, as in
+    ``with joblib.parallel_config(n_jobs=4): model.fit(X)``.
 
     Examples
     --------
@@ -140,8 +143,8 @@ class AutoLinkMixture(LinkEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            PointsLike, also ones that the fit has not seen.
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points, including ones that the fit has not seen.
 
         Returns
         -------
@@ -155,8 +158,8 @@ class AutoLinkMixture(LinkEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            PointsLike.
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points.
 
         Returns
         -------
@@ -171,7 +174,7 @@ class AutoLinkMixture(LinkEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
-            PointsLike.
+            The points.
 
         Returns
         -------
@@ -187,7 +190,7 @@ class AutoLinkMixture(LinkEstimator):
         return self._by_blocks(log_density, X)
 
     def __sklearn_tags__(self) -> Tags:
-        """Missing values are allowed."""
+        """Say that missing values are allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
@@ -249,7 +252,7 @@ class AutoLinkMixture(LinkEstimator):
         return np.array(found, dtype=CHOICE)
 
     def take_over(self, found: "Found") -> None:
-        """Become a fitted estimator, with what a search found."""
+        """Set the fitted attributes from the result of a search."""
         self.center_, self.scale_, self.middle_, self.width_ = astuple(found.scaling)
         self.estimators_ = found.members
         self.best_estimator_ = found.members[0]
@@ -267,11 +270,11 @@ class AutoLinkMixture(LinkEstimator):
 
     def _scaling(self) -> Scaling:
         check_is_fitted(self)
-        none = np.zeros_like(self.center_)  # models in early files calm no tails
+        none = np.zeros_like(self.center_)  # models from early files have no compressed tails
         return Scaling(self.center_, self.scale_, getattr(self, "middle_", none), getattr(self, "width_", none))
 
     def _by_blocks(self, function: Callable[[Array], Array], X: PointsLike) -> Array:
-        """What a function says of all points, block by block where they come in blocks."""
+        """Apply a function to all points, block by block if they come in blocks."""
         points = self._seen(X)
         return np.concatenate(list(points.map(function))) if isinstance(points, Table) else function(points)
 
@@ -288,14 +291,14 @@ class AutoLinkMixture(LinkEstimator):
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
     scaling : Scaling
-        How the members see the columns.
+        How the columns are scaled for the members.
     members : list of LinkMixture
-        The winner, and the others of the committee.
+        The committee; the winner is the first.
     places : list of ndarray of shape (n_classes,)
         For each class of the winner, the matching class of each member.
     leaderboard : structured ndarray
@@ -303,7 +306,7 @@ class Found:
     labels : ndarray of shape (n_samples,)
         Class of each training point, its links honoured.
     choice : structured ndarray or None
-        The best candidate for each number of classes, where the number was to be found.
+        The best candidate for each number of classes, if the number was to be chosen.
     """
 
     scaling: Scaling
@@ -323,11 +326,11 @@ def contest_of(
     *,
     learn_reliability: bool = False,
 ) -> Contest:
-    """A contest on the given points, or on a sample that holds all linked and known ones, scaled in several ways."""
+    """A contest on the given points, or on a sample with all linked and labelled ones, scaled in several ways."""
     n = len(given.X)
     n_counted = n if given.sample_weight is None else np.count_nonzero(given.sample_weight)
     if n_counted < n_classes:
-        raise ValueError(f"n_samples={n_counted} is less than n_classes={n_classes}: pass more points or ask for fewer")
+        raise ValueError(f"n_samples={n_counted} is less than n_classes={n_classes}: pass more points, or fewer classes")
     needed = given.links.points
     if given.known is not None:
         needed = np.union1d(needed, np.flatnonzero(given.known >= 0))
@@ -371,7 +374,7 @@ def as_member(
 
 
 def mean_probability(members: list[LinkMixture], places: list[Ints], Z: Floats) -> Floats:
-    """Mean of the members' probabilities, their classes matched."""
+    """Mean of the members' probabilities, with their classes matched."""
     each = [member.predict_proba(Z)[:, place] for member, place in zip(members, places, strict=True)]
     return np.asarray(np.mean(each, axis=0))
 
@@ -406,7 +409,7 @@ def number_of_classes(table: Array, about_as_well: float = 3.0) -> int:
     table : structured ndarray
         The best candidate for each number of classes, with the fewest classes first.
     about_as_well : float
-        Nats of the log-probability of the links by which a smaller number may be behind.
+        How far, in nats of the log-probability of the links, a smaller number may be behind the best one.
 
     Returns
     -------

@@ -20,9 +20,9 @@ class Budget:
     shapes : tuple of str
         Shapes of the classes that are tried from each guess, from `SHAPES`.
     more_shapes : tuple of str
-        Shapes that are tried from what the best candidates agree on, if these break links.
+        Shapes that are tried from the consensus of the best candidates, if these break links.
     n_points : int
-        Number of points that the search sees at most, including all linked ones.
+        Maximum number of points that the search sees, including all linked ones.
     rule : Rule
         How candidates are ranked.
     settings : SearchSettings

@@ -1,4 +1,4 @@
-"""Clusters per class and covariance type, chosen by the links and then by BIC."""
+"""Compares numbers of clusters per class and covariance types, by the links and then by BIC."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -49,17 +49,17 @@ def compare_shapes(
     n_classes : int
         Number of classes.
     clusters_per_class, covariance_types : sequences
-        What is tried.
+        The shapes to try.
     random_state : int
-        Decides the starts and the sample of rows.
+        Seed of the starts and of the sample of rows.
     progress : callable
-        Wraps the list of shapes.
+        Wraps the list of shapes, for example to show a progress bar.
 
     Returns
     -------
     structured ndarray
         ``clusters_per_class``, ``covariance_type``, ``links_broken``, ``log_likelihood`` and ``bic``, the best first.
-        Shapes that need more rows than there are, are left out.
+        Shapes with more clusters than rows, or with a cluster that degenerates, are left out.
 
     Examples
     --------

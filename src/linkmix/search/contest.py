@@ -1,7 +1,8 @@
-"""Candidates: every first guess with every shape, fitted to the same points and links, the hopeless ones given up.
+"""A contest between candidates: every first guess with every shape, fitted to the same points and links.
 
-What the best of them agree on is then one more guess, for more shapes. `AutoLinkMixture` and the refits of a
-`Questioner` are both contests; they differ in the points, the links and the guesses.
+Hopeless candidates are given up early. The consensus of the best ones is then one more guess, for more shapes.
+`AutoLinkMixture` and the refits of a `Questioner` are both contests; they differ in the points, the links and the
+guesses.
 """
 
 import time
@@ -57,9 +58,9 @@ class Candidate:
     view, start, shape : str
         Names of the way the columns are scaled, of the first guess and of the shape.
     parameters : Parameters
-        Where EM is.
+        Current parameters.
     evidence : Evidence
-        What speaks for it.
+        The evidence for it.
     log_likelihood : float
         J, in the units of the first view.
     n_iter : int
@@ -67,9 +68,9 @@ class Candidate:
     seconds : float
         Time taken.
     finished : bool
-        Whether it was run to its end, and not given up before.
+        Whether it was run to the end, rather than given up early.
     score : float
-        What it was ranked by.
+        The score that it was ranked by.
     """
 
     view: str
@@ -95,7 +96,7 @@ class View:
     data : Data
         The same, separated into free and linked ones.
     units : float
-        What J loses by the scale of this view, compared with the first one.
+        Added to J to make it comparable with the first view: the difference of the log-Jacobians.
     """
 
     X: Floats
@@ -126,13 +127,13 @@ class Contest:
     densities : mapping of str to Density
         Densities of the clusters, by name.
     graphs : list of sparse arrays
-        Which points are neighbours.
+        Graphs of nearest neighbours.
     n_classes : int
         Number of classes.
     budget : Budget
         What is tried, and how it is ranked.
     seed : int
-        Decides guesses, and the draws that divide classes into clusters.
+        Seed of the guesses, and of the draws that divide classes into clusters.
     """
 
     views: Mapping[str, View]
@@ -173,9 +174,9 @@ class Contest:
         budget : Budget
             What is tried, and how it is ranked.
         seed : int
-            Decides what is random.
+            Seed of all random choices.
         units : mapping of str to float, optional
-            What J loses by the scale of each view.
+            The ``units`` of each view; 0 by default.
         learn_reliability : bool, default=False
             Whether to learn how often each annotator is right.
 
@@ -213,9 +214,9 @@ class Contest:
         return n, d
 
     def guesses(self) -> Iterator[tuple[str, str, Ints]]:
-        """First guesses by the methods of the budget: by which view, by which method, and the labels."""
+        """First guesses by the methods of the budget: name of the view, name of the method, and the labels."""
         links = self.links
-        if self.known is not None:  # for the guesses, known labels are links like others
+        if self.known is not None:  # the methods see known labels as links
             links = links.union(Links.from_labels(self.known))
         for view, of_view in self.views.items():
             Z = starts.without_gaps(of_view.X)
@@ -230,14 +231,14 @@ class Contest:
     def run(
         self, guesses: Iterable[tuple[str, str, Ints]], progress: "Progress" = lambda results, total: results
     ) -> list[Candidate]:
-        """Fit candidates and rank them: a few steps of each, then the promising ones to their end, then once more.
+        """Fit and rank candidates: a few steps of each, the promising ones to the end, then their consensus.
 
         Parameters
         ----------
         guesses : iterable of (view, name, labels)
             Where to start.
         progress : callable
-            Wraps the results as they come in, given their number.
+            Wraps the iterable of results, given their number, for example to show a progress bar.
 
         Returns
         -------
@@ -264,7 +265,7 @@ class Contest:
         finished = judge.ranked(_all([partial(judge.finish, best) for best in begun[:n_kept]], progress))
         if not finished:
             return begun
-        if finished[0].evidence.broken == 0:  # the links ask for no more
+        if finished[0].evidence.broken == 0:  # all links are met: a second round is not needed
             return finished + given_up
         labels = mean_of([self.probabilities(best) for best in finished[: settings.best]]).argmax(axis=1)
         shapes = [shape for shape in budget.more_shapes if self.takes(shape)]
@@ -283,12 +284,12 @@ class Contest:
         return self._steps(candidate, self.budget.settings.first_steps, 0.0, begin)
 
     def once_more(self, view: str, labels: Ints, shape: str) -> Candidate | None:
-        """Run a candidate from what the best ones agree on."""
+        """Run a candidate from the consensus of the best ones."""
         begun = self.begin(view, "the best", labels, shape)
         return None if begun is None else self.finish(begun)
 
     def finish(self, candidate: Candidate) -> Candidate | None:
-        """Run a candidate to its end."""
+        """Run a candidate to the end."""
         done = self._steps(candidate, self.budget.settings.more_steps, 1e-6, time.perf_counter())
         return None if done is None else replace(done, finished=True)
 
@@ -375,7 +376,7 @@ Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
 def _bound(links: Links, n_classes: int, learn_reliability: bool) -> BoundCoupling:
-    with unwarned():  # about approximate inference: the winner is fitted exactly
+    with unwarned():  # no warning about approximate inference: the winner is fitted exactly
         return bind(Graph(learn_reliability, quick=True), links, n_classes)
 
 
@@ -391,7 +392,7 @@ def place_of(probabilities: Floats, first: Floats) -> Ints:
 
 
 def densities(n_features: int, reg_covar: float) -> dict[str, Gaussian | StudentT]:
-    """Full covariances, shrunk to the pooled one with the weight of as many points as a covariance needs at least."""
+    """Densities with full covariances, shrunk towards the pooled one by ``n_features + 2`` pseudo-observations."""
     shrinkage = n_features + 2.0
     return {
         "gaussian": Gaussian(reg_covar=reg_covar, shrinkage=shrinkage),
@@ -400,6 +401,6 @@ def densities(n_features: int, reg_covar: float) -> dict[str, Gaussian | Student
 
 
 def _all(tasks: Sequence[Callable[[], Candidate | None]], progress: Progress) -> list[Candidate]:
-    """Results of all tasks that came to one."""
+    """Results of all tasks, without those that are None."""
     results = Parallel(prefer="threads", return_as="generator")(delayed(task)() for task in tasks)
     return [result for result in progress(results, len(tasks)) if result is not None]

@@ -1,4 +1,4 @@
-"""Why a model puts two points together or apart: what their columns say."""
+"""Explains why a model puts two points in the same class or not: the contribution of each column."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,17 +15,17 @@ LEAST = 1e-300
 
 @dataclass(frozen=True)
 class Pair:
-    """What a model thinks of two points.
+    """What a model predicts for two points.
 
     Attributes
     ----------
     probabilities : ndarray of shape (2, n_classes)
         Probability of each class for both points, each from the point alone.
     together : float
-        Probability that both are of one class.
+        Probability that both are in the same class.
     drives : ndarray of shape (n_features,) or None
-        How much each column does for their being together: by how much the log-odds of one class would fall if the
-        value of this column were not known of either point. None for a model that needs all values.
+        Contribution of each column: by how much the log-odds of being in the same class would fall if the value of this
+        column were missing for both points. None for a model that does not allow missing values.
     """
 
     probabilities: Floats
@@ -34,7 +34,7 @@ class Pair:
 
 
 def explain(model: Any, pair: ArrayLike) -> Pair:
-    """Say what a model thinks of two points, and which columns are the reason.
+    """Predict whether two points are in the same class, and show which columns drive the prediction.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def explain(model: Any, pair: ArrayLike) -> Pair:
 
 
 def _log_odds(p: Floats) -> Floats:
-    """Log-odds of one class for pairs (..., 2, n_classes), exact also where one class is almost certain."""
+    """Log-odds of the same class for pairs (..., 2, n_classes), accurate even if one class is almost certain."""
     joint = p[..., 0, :, None] * p[..., 1, None, :]
     same = np.trace(joint, axis1=-2, axis2=-1)
     apart = (joint * ~np.eye(p.shape[-1], dtype=bool)).sum(axis=(-2, -1))

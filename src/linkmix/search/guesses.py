@@ -1,4 +1,4 @@
-"""First guesses: labels of all points by quick methods, from each of which EM starts.
+"""First guesses: labels of all points by quick methods, each of them a start for EM.
 
 No method is best on all data, and none has to be good on its own: a guess only has to lead EM near a mixture that meets
 the links. To add one, write a function and add it to `LABELINGS`.
@@ -17,7 +17,7 @@ from linkmix.links import Links
 from linkmix.rivals import E2CP, MPCKMeans, PCKMeans
 
 Guess = Callable[[Floats, Links, int, RandomState], Ints]
-"""From points without gaps, links and a number of classes to labels."""
+"""Labels points without gaps, given links, a number of classes and a source of randomness."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,9 @@ class Labeling:
     guess : callable
         The method.
     distances : {"columns", "whole", "links"}
-        Every column scaled on its own; one scale for all columns, which keeps the distances of columns that are
-        measured alike, as pixels or principal components; or scaled so that must-linked points are close.
+        "columns": each column scaled separately. "whole": one scale for all columns, which keeps distances where
+        columns share a unit, such as pixels or principal components. "links": scaled so that must-linked points are
+        close.
     at_most : float
         The method is left out with more points than this.
     """
@@ -61,12 +62,12 @@ def mpck_means(Z: Floats, links: Links, n_classes: int, random: RandomState) -> 
 
 
 def spread_links(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
-    """Spread links over all pairs of points, then spectral clustering."""
+    """Group points by spectral clustering, after propagating the links to all pairs of points."""
     return E2CP(n_classes, random_state=random).fit(Z, links=links).labels_
 
 
 def spread_links_sparsely(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
-    """Spread links over pairs of neighbours, then spectral clustering."""
+    """Group points by spectral clustering, after propagating the links to pairs of neighbours."""
     return E2CP(n_classes, graph="sparse", random_state=random).fit(Z, links=links).labels_
 
 
@@ -93,14 +94,14 @@ def first_guesses(
 ) -> Iterator[tuple[str, Ints]]:
     """Labels by each method that can handle this number of points; equal labelings only once.
 
-    Most methods believe every link. Where links may be wrong, each method also makes a guess without links.
+    Most methods trust every link. If links may be wrong, each method also makes a guess without links.
 
     Parameters
     ----------
     Z : ndarray of shape (n_samples, n_features)
         Points without gaps, columns scaled.
     X : ndarray of shape (n_samples, n_features)
-        The same as they were.
+        The same points, not scaled.
     links : Links
         Links between them.
     n_classes : int
@@ -135,7 +136,7 @@ def first_guesses(
 
 
 def by_links(Z: Floats, links: Links) -> Floats:
-    """Points scaled so that the spread within must-linked groups is one (RCA), shrunk to that of all points.
+    """Points whitened by the covariance within must-linked groups (RCA), shrunk towards that of all points.
 
     Parameters
     ----------
@@ -147,11 +148,11 @@ def by_links(Z: Floats, links: Links) -> Floats:
     Returns
     -------
     ndarray of shape (n_samples, n_features)
-        One squared unit per column on average.
+        Centred points, with columns of unit variance on average.
 
     Examples
     --------
-    Must-links along the first column tell that it matters little.
+    Must-links along the first column show that it matters little.
 
     >>> import numpy as np
     >>> Z = np.array([[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
@@ -174,7 +175,7 @@ def by_links(Z: Floats, links: Links) -> Floats:
 
 
 def one_scale(Z: Floats) -> Floats:
-    """Points about their mean, with one squared unit per column on average."""
+    """Centred points, with columns of unit variance on average."""
     centred = Z - Z.mean(axis=0)
     size = np.sqrt(np.mean(centred**2))
     return np.asarray(centred / size if size > 0 else centred)

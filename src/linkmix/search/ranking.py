@@ -1,4 +1,4 @@
-"""Which candidate to take: the one that explains the links, follows the gaps between the points, and is not alone.
+"""Ranks candidates: by how well they explain the links, follow the gaps between points, and agree with others.
 
 A candidate is judged by labels computed without the links: links that hold only because they are enforced say nothing
 about the points around them. With few links, many candidates break none. The likelihood does not help then, since the
@@ -21,12 +21,12 @@ from linkmix.search.settings import SETTINGS, SearchSettings
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for a candidate.
+    """The evidence for a candidate.
 
     Attributes
     ----------
     broken : float
-        Number of links that its labels break, each counted as far as it is sure.
+        Number of links that its labels break, each weighted by ``2 * confidence - 1``.
     log_probability : float
         Log-probability of the links, capped at its expected value under correct labels minus one standard deviation:
         where links may be wrong, labels that meet nearly all of them also meet wrong ones.
@@ -35,7 +35,7 @@ class Evidence:
     structure : float
         How well the labels follow the gaps between the points.
     n_links : float
-        Number of links, each counted as far as it is sure.
+        Number of links, weighted in the same way.
     """
 
     broken: float
@@ -46,11 +46,11 @@ class Evidence:
 
 
 Rule = Callable[[Sequence[Evidence], int, SearchSettings], Floats]
-"""From the evidence for all candidates and the number of classes to a score for each; the highest is the best."""
+"""Scores all candidates, given the evidence, the number of classes and the settings; the highest is the best."""
 
 
 def weigh(probabilities: Floats, links: Links, least: float = SETTINGS.least) -> Evidence:
-    """What links say about the probabilities of the labels, taken from the points alone.
+    """Compare class probabilities, computed from the points alone, with the links.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def weigh(probabilities: Floats, links: Links, least: float = SETTINGS.least) ->
     links : Links
         Links between the rows.
     least : float
-        Smallest probability that a broken link counts for.
+        Lower bound on the probability of a broken link.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def by_links_structure_and_agreement(
     Parameters
     ----------
     candidates : sequence of Evidence
-        What speaks for each.
+        The evidence for each.
     n_classes : int
         Number of classes.
     settings : SearchSettings
@@ -132,7 +132,7 @@ def by_links_structure_and_agreement(
 
 
 def agreement(labelings: Sequence[Ints], n_classes: int) -> Floats:
-    """Adjusted Rand index of each two labelings.
+    """Adjusted Rand index of every pair of labelings.
 
     Parameters
     ----------

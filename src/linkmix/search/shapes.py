@@ -25,7 +25,7 @@ class ClassShape:
     density: str
 
     def layout(self, n_classes: int) -> Shape:
-        """The same for a number of classes."""
+        """The shape of a mixture with this number of classes."""
         return Shape(n_classes, self.clusters, self.shared)
 
 

@@ -1,4 +1,4 @@
-"""How well labels follow the gaps between the points, whatever the shape of the classes.
+"""Measures how well labels follow the gaps between points, whatever the shape of the classes.
 
 Neighbours are joined by edges, and labels are good if few edges lead from one class to another. The measure is
 modularity: the share of edges inside classes, minus the share expected by chance.
@@ -18,14 +18,15 @@ from linkmix.search.settings import SETTINGS, SearchSettings
 def graphs(views: Sequence[Floats], X: Floats, settings: SearchSettings = SETTINGS) -> list[Any]:
     """Graphs of nearest neighbours: one for each way in which columns are scaled, and one for the raw columns.
 
-    Raw columns are added only if no few columns dominate the variance. A graph that repeats an earlier one is left out.
+    Raw columns are added only if the variance is not dominated by a few of them. A graph that repeats an earlier one is
+    left out.
 
     Parameters
     ----------
     views : sequence of ndarray of shape (n_samples, n_features)
         Points without gaps, columns scaled.
     X : ndarray of shape (n_samples, n_features)
-        The same as they were; no column is constant.
+        The same points, not scaled; no column is constant.
     settings : SearchSettings
         Number of neighbours, and when raw columns count.
 

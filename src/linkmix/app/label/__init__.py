@@ -1,1 +1,1 @@
-"""Answers to questions about pairs of points, from people, in a browser."""
+"""The browser tool behind ``linkmix label``: people answer questions about pairs of points."""

@@ -1,4 +1,4 @@
-"""From the lines of a journal, which hold ids, to answers about rows."""
+"""Turns the entries of a journal, which name points by id, into answers about rows."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -9,16 +9,16 @@ from linkmix.queries import SAID, Answer, Answers
 
 
 class Record:
-    """What a journal comes to. Each entry updates it.
+    """The answers that follow from a journal, updated by each entry.
 
     Entries have a field ``entry``:
 
     * ``answer``: ``ids`` holds two ids and ``said`` one of `SAID`.
-    * ``together``: ``ids`` holds the ids of points that all belong together, which is a chain of must-links.
-    * ``remove``: drops whatever was said about the pair in ``ids``.
-    * ``undo``: takes back the entry with the key ``of``, as if it had never been made.
-    * ``links``: ``statements`` replace all that was said before. They come from a file of links, and what was said
-      before can no longer be undone.
+    * ``together``: ``ids`` holds the ids of points that all belong together, recorded as a chain of must-links.
+    * ``remove``: drops everything said about the pair in ``ids``.
+    * ``undo``: undoes the entry with the key ``of``, as if it had never been made.
+    * ``links``: ``statements`` from a file of links replace everything said before, which can then no longer be
+      undone.
     * ``wrote``: a file of links with this ``digest`` was written.
 
     Parameters
@@ -26,19 +26,19 @@ class Record:
     ids : iterable of str
         Ids of the points, in their order.
     said : Answers, optional
-        Where the answers go.
+        Collects the answers.
 
     Attributes
     ----------
     said : Answers
-        All that was said and not taken back.
+        All answers that have not been undone.
     counts : dict of str to int
         How often each answer to a question was given.
     entries : dict of str to dict
-        Entries by their keys, those that were taken back included.
+        Entries by key, including undone ones.
     written : tuple of str
-        Digests of the last two files of links that were read or written, the last one last. A crash may come just
-        before the last one takes its place.
+        Digests of the last two versions of the file of links that were read or written, the newest last. Two are kept
+        because a crash may come just before the newest replaces the other.
     row_of : dict of str to int
         Row of each id.
     """
@@ -49,10 +49,10 @@ class Record:
         self.entries: dict[str, Entry] = {}
         self.written: tuple[str, ...] = ()
         self.row_of = {value: row for row, value in enumerate(ids)}
-        self._strangers: dict[str, int] = {}  # rows of ids that are not in the table: they are below zero
+        self._strangers: dict[str, int] = {}  # negative row numbers for ids that are not in the table
 
     def take(self, entry: Entry) -> None:
-        """Take in the next entry."""
+        """Process the next entry."""
         what = entry["entry"]
         if "key" in entry:
             self.entries[entry["key"]] = entry
@@ -77,7 +77,7 @@ class Record:
                 self.counts[said] += 1
 
     def stranger(self) -> str | None:
-        """An id that an answer names and the table does not hold; None if there is none."""
+        """An id that an answer names but the table does not contain; None if there is none."""
         rows = {row for answer in self.said for row in (answer.a, answer.b)}
         return next((value for value, row in self._strangers.items() if row in rows), None)
 
@@ -87,7 +87,7 @@ class Record:
 
 
 def fold(entries: Iterable[Entry], ids: Iterable[str], said: Answers | None = None) -> Record:
-    """Take in a whole journal.
+    """Process a whole journal.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def fold(entries: Iterable[Entry], ids: Iterable[str], said: Answers | None = No
     ids : iterable of str
         Ids of the points, in their order.
     said : Answers, optional
-        Where the answers go.
+        Collects the answers.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the page shows of points: their fields side by side, pictures, and places on a map."""
+"""What the page shows about points: fields side by side, pictures, and positions on a map."""
 
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,14 @@ PICTURES = {
 
 
 class Cards:
-    """Fields, pictures and places of points.
+    """Fields, pictures and positions of points.
 
     Parameters
     ----------
     points : Points
         The table. If all values of a text column end in one of the suffixes of `PICTURES`, they name pictures.
     folder : path
-        The folder of the pictures. Nothing outside of it is ever read.
+        The folder of the pictures. Nothing outside it is ever read.
 
     Attributes
     ----------
@@ -69,7 +69,8 @@ class Cards:
         Returns
         -------
         dict
-            Both cards, and all fields with whether they differ and, for numbers, by how many standard deviations.
+            Both cards and all fields, each with whether the two differ and, for numbers, by how many standard
+            deviations.
         """
         fields = []
         for name, values in self.points.texts.items():
@@ -98,7 +99,7 @@ class Cards:
             return None
         name = str(self.points.texts[self.picture_column][row])
         try:
-            file = (self.folder / name).resolve()  # follows symbolic links, so that none leads out
+            file = (self.folder / name).resolve()  # resolves symbolic links, so that none leads outside
             is_inside = file.is_relative_to(self.folder) and file.is_file()
         except (OSError, ValueError, RuntimeError):  # too long, a zero byte, a cycle of links
             return None

@@ -1,4 +1,4 @@
-"""The web server around a session. The only module that knows about HTTP."""
+"""The web server around a labelling session, and the only module that knows about HTTP."""
 
 import ipaddress
 import json
@@ -29,12 +29,12 @@ from linkmix.plots import palette
 
 STATIC = Path(__file__).parent / "static"
 LARGEST_BODY = 2**20
-"""Bytes in a request."""
+"""Maximum number of bytes in a request."""
 HEADER = "x-linkmix"
 """Requests that write need this header; another site cannot send it without a preflight request, which is refused."""
 SWITCH_INTERVAL = 0.0005
 """Seconds that a refit holds the interpreter while a request waits; Python's default is ten times as long."""
-# Plotly adds style rules of its own to the page; scripts come from our own files only.
+# Plotly adds inline style rules to the page; scripts are served from our own files only.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -49,7 +49,7 @@ class Guard:
     app : ASGI application
         The application to guard.
     token : str or None
-        Secret that the address must contain. Without one, the address must be this machine's own.
+        Secret that the address must contain. Without one, the address must be a loopback address.
     port : int
         The port of the server.
     """
@@ -98,7 +98,7 @@ class Guard:
             return None
         # All other methods could write.
         if headers.get("origin") != f"http://{host}" or headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return _refuse("this request comes from another page", 403)
+            return _refuse("this request comes from another page: use the page that linkmix label opened", 403)
         if HEADER not in headers or headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refuse(f"a request that writes must be JSON and have the header {HEADER}", 415)
         return None
@@ -179,7 +179,7 @@ class Site:
         return FileResponse(file, media_type=PICTURES[file.suffix.lower()], headers=headers)
 
     def start(self, request: Request) -> Response:
-        """Facts that never change."""
+        """Facts that do not change during a session."""
         return JSONResponse(self._start)
 
     def status(self, request: Request) -> Response:
@@ -213,12 +213,12 @@ class Site:
         return _refuse("there is no point with this id", 404) if row is None else JSONResponse({"row": row})
 
     async def write(self, request: Request) -> Response:
-        """Take an answer, an undo, or another entry of the journal."""
+        """Record an answer, an undo, or another entry of the journal."""
         body = b""
         async for chunk in request.stream():
             body += chunk
             if len(body) > LARGEST_BODY:
-                return _refuse(f"the request has more than {LARGEST_BODY} bytes", 413)
+                return _refuse(f"the request has more than {LARGEST_BODY} bytes: send a smaller one", 413)
         return await run_in_threadpool(self._write, body)
 
     def _write(self, body: bytes) -> Response:
@@ -336,7 +336,7 @@ def serve(
     token: str | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve the page until the process is asked to end, then close the session.
+    """Serve the page until the process is asked to stop, then close the session.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A session: questions out, answers in, every one of them in the journal first. No web here."""
+"""A labelling session: it asks questions and writes each answer to a journal. It knows nothing about HTTP."""
 
 import copy
 import hashlib
@@ -40,10 +40,10 @@ class NotPossible(ValueError):
 
 
 class Session:
-    """Answers of people about points, safe against a crash at any time.
+    """Collects people's answers about points; no answer is lost in a crash.
 
-    Each answer is a line of the journal before `write` returns, and everything else follows from the journal. The file
-    of links is written from it a moment later. The model is refitted in a thread of its own.
+    Each answer is on disk, as a line of the journal, before `write` returns, and everything else follows from the
+    journal. The file of links is updated a moment later. The model is refitted in a background thread.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class Session:
     n_classes : int
         Number of classes.
     links_path : path
-        File of links. It is read first and written from then on. The journal stands beside it, with ``.journal``
-        after its name.
+        File of links. It is read at the start and updated from then on. The journal lies beside it, with ``.journal``
+        appended to its name.
     folder : path
         Folder with the pictures that the table names.
     wrong : float, default=0.0
@@ -119,11 +119,11 @@ class Session:
         self._lock = threading.Condition()
         self._closing = False
         self._file_trouble: str | None = None
-        self._refits = 0  # of the labels
-        self._models = 0  # that questions were chosen by
+        self._refits = 0  # how often the labels were refitted
+        self._models = 0  # how many models have chosen questions
         self._settled = 0  # refits in a row that found nearly all labels settled
         self._shown = self._asker  # with the labels of the last refit
-        self._answered = -self._asker.settings.refit_every  # answers that the model of the questions knows
+        self._answered = -self._asker.settings.refit_every  # answers known to the model that chooses questions
         self.background = Background(
             self._snapshot, self._refitted, self._adopt, lock=self._lock, changed=self._changed
         )
@@ -134,11 +134,11 @@ class Session:
         self._writer.start()
 
     def __enter__(self) -> Self:
-        """Use a session for a while."""
+        """Enter the context."""
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Close it."""
+        """Close the session."""
         self.close()
 
     def close(self) -> None:
@@ -147,34 +147,34 @@ class Session:
             if self._closing:
                 return
             self._closing = True
-            self.background.stop()  # without waiting: nothing of a refit has to be kept
+            self.background.stop()  # without waiting: a refit leaves nothing to save
             self._lock.notify_all()
         self._writer.join()
         self._journal.close()
 
-    # What comes in
+    # Requests
 
     def write(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """Record something that a person says, and return when it is on the disk.
+        """Record an entry, and return once it is on disk.
 
         Parameters
         ----------
         request : dict
-            ``entry`` is "answer", "together", "remove" or "undo". ``key`` is chosen by the sender; a key that was used
-            before has no effect, so that a request can be repeated when no reply came. ``rows`` are row numbers,
+            ``entry`` is "answer", "together", "remove" or "undo". ``key`` is chosen by the sender; an entry with a key
+            that was used before is ignored, so a request can be repeated if no reply came. ``rows`` are row numbers,
             ``said`` is an answer, ``annotator`` may name the person and ``page`` the page that sends it.
 
         Returns
         -------
         dict or None
-            For an undo, the entry that was taken back.
+            For an undo, the entry that was undone.
 
         Raises
         ------
         NotPossible
             If there is nothing to undo or to remove.
         ValueError
-            If the request makes no sense.
+            If the request is invalid.
         """
         entry = self._entry(request)
         page = request.get("page")
@@ -202,7 +202,7 @@ class Session:
             raise ValueError(f"entry is {what!r}: use answer, together, remove or undo")
         if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_NAME:
             raise ValueError(
-                f"key is {key!r}: give a text of 1 to {_LONGEST_NAME} characters, a new one for each entry"
+                f"key is {key!r}: give a string of 1 to {_LONGEST_NAME} characters, a new one for each entry"
             )
         entry: Entry = {"entry": what, "key": key}
         if what != "undo":
@@ -218,17 +218,17 @@ class Session:
     def _ids(self, rows: Any, most: int) -> list[str]:
         n = len(self.points.ids)
         if not isinstance(rows, list) or not 2 <= len(rows) <= most:
-            n_rows = len(rows) if isinstance(rows, list) else rows
-            raise ValueError(f"rows are {n_rows}: give {'2' if most == 2 else f'from 2 to {most}'} row numbers")
+            found = f"has length {len(rows)}" if isinstance(rows, list) else f"is {rows!r}"
+            raise ValueError(f"rows {found}: give a list of {'2' if most == 2 else f'2 to {most}'} row numbers")
         for row in rows:
             if not isinstance(row, int) or isinstance(row, bool) or not 0 <= row < n:
-                raise ValueError(f"row {row!r} is not there: rows are numbered from 0 to {n - 1}")
+                raise ValueError(f"row {row!r} does not exist: rows are numbered from 0 to {n - 1}")
         if len(set(rows)) < len(rows):
-            raise ValueError("a row is named twice: name each once")
+            raise ValueError("rows names a row twice: name each row once")
         return [str(self.points.ids[row]) for row in rows]
 
     def _make_definite(self, entry: Entry) -> Entry | None:
-        """Say which entry an undo takes back; refuse what would change nothing."""
+        """Record which entry an undo refers to; refuse a request that would change nothing."""
         if entry["entry"] == "undo":
             key = self._said.last_turn(entry["annotator"])
             if key is None:
@@ -242,7 +242,7 @@ class Session:
             raise NotPossible("there is no link between these points any more")
         return None
 
-    # What goes out
+    # Replies
 
     def question(self, page: str) -> dict[str, Any] | None:
         """The question of a page; the same one until it is answered.
@@ -278,7 +278,7 @@ class Session:
         return shown
 
     def hear(self, page: str) -> None:
-        """Note that a page is alive, and free the questions of those that are not."""
+        """Note that a page is alive, and release the questions of pages that are not."""
         with self._lock:
             now = time.monotonic()
             self._heard[page] = now
@@ -301,7 +301,7 @@ class Session:
             return _count(self._said.links)
 
     def status(self) -> dict[str, Any]:
-        """Everything that a page shows beside the question and the map, as JSON can hold it."""
+        """Everything that a page shows besides the question and the map, ready for JSON."""
         with self._lock:
             links, asker = self._said.links, self._shown
             error = self.background.error
@@ -338,7 +338,7 @@ class Session:
         for conflict in as_full_links(links).conflicts(REVIEW_SHOWN):
             pair = pair_of(*conflict.cannot)
             through = ", ".join(str(self.points.ids[row]) for row in conflict.chain[1:-1][:5])
-            reason = f"others hold these two together, through {through}" if through else "it is said to be both"
+            reason = f"other links join these two, through {through}" if through else "it was answered both ways"
             found[pair] = self._as_shown(by_pair[pair]) | {"reason": reason}
         for a, b, _, wrong in asker.review[:REVIEW_SHOWN].tolist():
             pair = pair_of(a, b)
@@ -358,7 +358,7 @@ class Session:
             sentence = f"Go on: {share} of the labels may still change."
         return {"signal": round(signal, 4), "enough": self._settled >= 2, "sentence": sentence}
 
-    # What goes on behind
+    # Background work
 
     def _changed(self) -> None:
         self.version += 1
@@ -369,7 +369,7 @@ class Session:
 
     @staticmethod
     def _refitted(snapshot: tuple[Questioner, tuple[State, Refit, Floats], int]) -> tuple[Questioner, int]:
-        """A questioner with a new model, and the number of answers that the model knows."""
+        """A questioner with a new model, and the number of answers that the model was fitted to."""
         asker, points, answered = snapshot
         asker.adopt(asker.fit(points))
         return asker, answered
@@ -401,9 +401,9 @@ class Session:
                 return
 
     def _write_links(self, links: tuple[Answer, ...]) -> str | None:
-        """Write the file of links. The journal knows it to be ours before it takes the place of the old one.
+        """Write the file of links. Its digest is in the journal before it replaces the old file.
 
-        Returns what went wrong, if anything did. The journal holds everything, so that the file can be written later.
+        Returns a message if this fails. The journal holds everything, so the file can be written later.
         """
         try:
             with aside(self.links_path) as place:
@@ -420,17 +420,17 @@ class Session:
         self._journal.append(entry)
         self._record.take(entry)
 
-    # The beginning
+    # Start-up
 
     def _take_in_links(self) -> None:
-        """Read the file of links, unless it is one that we have written."""
+        """Read the file of links, unless a session wrote it."""
         if not self.links_path.exists() or not self.links_path.stat().st_size:
             return
         digest = _digest(self.links_path)
         if digest in self._record.written:
             return
         found = read_link_lines(self.links_path)
-        to_links(self.links_path, found, self.points.ids)  # names the line, if an id is not known
+        to_links(self.links_path, found, self.points.ids)  # raises if an id is not known, and names the line
         statements = [
             [
                 *(str(self.points.ids[end]) if isinstance(end, int) else end for end in (one.a, one.b)),

@@ -5,7 +5,7 @@ import { ask, page, Refused, remove, waiting } from "./api.js";
 import { drawLinks, recolour } from "./map.js";
 import { nextQuestion } from "./question.js";
 
-// Asks the server for news, and shows them.
+// Asks the server for news and shows it.
 export async function look() {
   try {
     const reply = await ask(`/api/status?page=${page}&have=${state.status?.version ?? 0}`);

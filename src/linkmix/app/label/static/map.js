@@ -1,5 +1,5 @@
-// The map. Points are drawn on a canvas, so that 100,000 of them are quick and no script is made from text. Plotly, on
-// top of it, draws links and rings and handles moving, zooming and the lasso.
+// The map. Points are drawn on a canvas, so that 100,000 of them are fast and no code is generated from text. Plotly,
+// on top of it, draws links and rings and handles moving, zooming and the lasso.
 
 import { ask } from "./api.js";
 import { colour, find, state } from "./page.js";
@@ -9,8 +9,8 @@ const LINE = 1.5;
 let places; // all horizontal coordinates, then all vertical ones
 let whole; // ranges of the whole map
 let byColour = []; // rows of each colour
-let drawn = Promise.resolve(); // changes of the chart, one after the other
-export let view; // the ranges that are seen; undefined until there is a map
+let drawn = Promise.resolve(); // changes to the chart, one after another
+export let view; // the visible ranges; undefined until there is a map
 
 export const x = (row) => places[row];
 export const y = (row) => places[state.start.n_points + row];
@@ -114,7 +114,7 @@ export async function recolour() {
   drawCloud();
 }
 
-// Changes the chart, after all changes before.
+// Changes the chart, after all earlier changes.
 function change(make) {
   if (!find("chart").data) return;
   drawn = drawn.then(() => make(find("chart"))).catch((error) => console.error(error));

@@ -2,7 +2,7 @@
 // textContent alone, and never enters Plotly.
 
 export const state = {
-  start: null, // facts that never change, from /api/start
+  start: null, // facts that do not change during a session, from /api/start
   status: null, // the last reply of /api/status
   question: null, // the pair on the page
   busy: true, // no question is on the page, or its answer is on the way

@@ -4,7 +4,7 @@ import { ask, page, put } from "./api.js";
 import { drawQuestion } from "./map.js";
 import { chip, find, made, say, state } from "./page.js";
 
-const FIELDS = 14; // fields shown before one asks for all
+const FIELDS = 14; // fields shown until all are asked for
 let allFields = false;
 
 export async function nextQuestion() {

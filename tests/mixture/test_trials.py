@@ -26,8 +26,9 @@ def trials_of(settings, n_trials=5, n=40, d=2):
     starts = []
     for rows in X:
         first = model.set_params(max_iter=0).fit(rows)
-        names = ["class_weights", "cluster_weights", *(name[:-1] for name in first._fitted_arrays)]
-        starts.append({name: getattr(first, f"{name}_") for name in names})
+        names = ["class_weights", "cluster_weights", "means", "covariances", "scales", "degrees_of_freedom"]
+        names += ["pooled_covariance", "pooled_scale", "probabilities", "rates"]
+        starts.append({name: getattr(first, f"{name}_") for name in names if hasattr(first, f"{name}_")})
     model.set_params(max_iter=7)
     return model, X, {name: np.stack([start[name] for start in starts]) for name in starts[0]}
 

@@ -90,9 +90,6 @@ def scalings(points: Floats | Table, skewed: float, enough: float) -> dict[str, 
     dict of str to Scaling
     """
     found = summarise(points)
-    if not found.n_values.all():
-        column = int(np.flatnonzero(found.n_values == 0)[0])
-        raise ValueError(f"column {column} of X has no value in any row: drop it")
     plain = Scaling.plain(found.mean, np.ones_like(found.spread) if found.constant.all() else found.spread)
     some = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_ROWS)).astype(np.int64))
     calm = _calmed(take(points, some), plain, skewed)

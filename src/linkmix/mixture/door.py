@@ -103,17 +103,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         points, columns = let_in(self, X, self._door(reset=True), reset=True)
         weights = check_sample_weight(sample_weight, len(points))
         found = self._solve(Request(points, y, given, rows, weights), check_random_state(self.random_state))
-        before = dict(vars(self))
-        try:
-            self.n_features_in_ = columns.n
-            if columns.names is None:
-                self.__dict__.pop("feature_names_in_", None)
-            else:
-                self.feature_names_in_ = columns.names
-            self.take_over(found)
-        except BaseException:  # a density of the user's own, or Ctrl-C: an earlier fit stays as it was
-            self.__dict__ = before
-            raise
+        self.take_over(found, columns)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -194,8 +184,16 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         """Compute a fit, without changing the estimator."""
 
     @abstractmethod
-    def take_over(self, found: Any) -> None:
-        """Set the fitted attributes. Nothing is computed, so nothing can fail."""
+    def _attributes(self, found: Any) -> dict[str, Any]:
+        """The fitted attributes, from the result of `_solve`."""
+
+    def take_over(self, found: Any, columns: SeenColumns) -> None:
+        """Become a fitted estimator. Everything is computed first, and then assigned in one step."""
+        state = {"n_features_in_": columns.n, **self._attributes(found)}
+        if columns.names is not None:
+            state["feature_names_in_"] = columns.names
+        kept = {name: value for name, value in vars(self).items() if name.startswith("_") or not name.endswith("_")}
+        self.__dict__ = {**kept, **state}
 
     def _seen(self, X: PointsLike) -> Floats | Table:
         """Checked points, with the same columns as in the fit."""

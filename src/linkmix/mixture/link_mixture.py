@@ -360,32 +360,28 @@ class LinkMixture(LinkEstimator):
             fit = replace(fit, parameters=engine.renumber(density, fit.parameters, place))
         return finished(model, data, given, shape, fit)
 
-    def take_over(self, found: Fitted) -> None:
-        """Set the fitted attributes from the result of a fit."""
-        parameters, fit = found.fit.parameters, found.fit
-        arrays = found.density.attributes(
-            parameters.components, (found.shape.n_classes, found.shape.clusters_per_class)
-        )
-        for name in getattr(self, "_fitted_arrays", ()):  # another density may have other arrays
-            delattr(self, name)
-        self._fitted_arrays = [f"{name}_" for name in arrays]
-        for name, array in arrays.items():
-            setattr(self, f"{name}_", array)
-        self._fitted_density, self._fitted_shape, self._fitted_columns = found.density, found.shape, self.n_features_in_
-        self._parameters = parameters
-        self.class_weights_ = parameters.class_weights
-        self.cluster_weights_ = parameters.cluster_weights
-        self.log_likelihood_ = fit.log_likelihood
-        self.log_likelihood_trace_ = fit.trace
-        self.converged_ = fit.converged
-        self.n_iter_ = len(fit.trace) - 1
-        self.annotator_reliability_ = found.reliability
-        self.links_to_review_ = found.links_to_review
-        self.labels_ = found.labels
+    def _attributes(self, found: Fitted) -> dict[str, Any]:
+        parameters, shape = found.fit.parameters, found.shape
+        arrays = found.density.attributes(parameters.components, (shape.n_classes, shape.clusters_per_class))
+        return {
+            "class_weights_": parameters.class_weights,
+            "cluster_weights_": parameters.cluster_weights,
+            **{f"{name}_": array for name, array in arrays.items()},
+            "labels_": found.labels,
+            "links_to_review_": found.links_to_review,
+            "annotator_reliability_": found.reliability,
+            "log_likelihood_": found.fit.log_likelihood,
+            "log_likelihood_trace_": found.fit.trace,
+            "converged_": found.fit.converged,
+            "n_iter_": len(found.fit.trace) - 1,
+            "_parameters": parameters,
+            "_fitted_density": found.density,
+            "_fitted_shape": shape,
+        }
 
     def _previous_labels(self, X: Floats) -> Ints | None:
         """Labels by an earlier fit to start from; None if there is none, or it cannot describe these points."""
-        if not (self.warm_start and hasattr(self, "_parameters") and self._fitted_columns == X.shape[1]):
+        if not (self.warm_start and hasattr(self, "_parameters") and self.n_features_in_ == X.shape[1]):
             return None
         try:
             self._fitted_density.check(X)
@@ -413,5 +409,6 @@ class LinkMixture(LinkEstimator):
     def _n_parameters(self) -> int:
         # M - 1 class weights, and in each class one cluster weight fewer than there are clusters.
         density, components = self._fitted_density, self._parameters.components
-        weights: int = self.cluster_weights_.size - 1
-        return weights + density.free_parameters(components, self._n_components(), self.n_features_in_)
+        weights = self.cluster_weights_.size - 1
+        n_free: int = density.free_parameters(components, self._n_components(), self.n_features_in_)
+        return int(weights) + n_free

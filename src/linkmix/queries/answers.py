@@ -82,8 +82,7 @@ def confidence(lead: int, wrong: float) -> float:
     >>> [round(confidence(lead, wrong=0.1), 3) for lead in (1, 2, 3)]
     [0.9, 0.988, 0.999]
     """
-    odds = ((1 - wrong) / wrong) ** lead
-    return float(odds / (1 + odds))
+    return float(1 / (1 + (wrong / (1 - wrong)) ** lead))
 
 
 def last_words(answers: Iterable[Answer], wrong: float = 0.0) -> tuple[Answer, ...]:

@@ -199,7 +199,7 @@ class Questioner:
         check_choice("said", said, SAID)
         n = len(self._X)
         for row in (a, b):
-            if not 0 <= row < n:
+            if not isinstance(row, Integral) or not 0 <= row < n:
                 raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
         if a == b:
             raise ValueError(f"row {a} is compared with itself: give two rows")

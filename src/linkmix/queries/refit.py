@@ -16,13 +16,14 @@ from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
+from linkmix.mixture.door import SeenColumns
 from linkmix.mixture.fitted import Fitted, review_links
 from linkmix.queries.cover import seeds
 from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.state import Ground, State, squared_distances
 from linkmix.search import AutoLinkMixture, Budget
-from linkmix.search.auto_link_mixture import Found
 from linkmix.search.contest import Candidate, Contest
+from linkmix.search.winner import Found
 
 BUDGET = Budget(
     guesses=("k-means", "k-means, one scale", "E2CP, sparse", "E2CP, sparse, one scale"),
@@ -138,11 +139,11 @@ def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) ->
         random_state=0,
     )
     done = engine.Fit(parameters, log_likelihood, np.array([log_likelihood]), converged=False)
-    mixture.n_features_in_ = int(np.count_nonzero(scaling.scale))
-    mixture.take_over(Fitted(fit.density, shape, done, labels, doubtful, {}))
+    used = SeenColumns(int(np.count_nonzero(scaling.scale)))
+    mixture.take_over(Fitted(fit.density, shape, done, labels, doubtful, {}), used)
     estimator = AutoLinkMixture(n_classes, random_state=0)
-    estimator.n_features_in_ = len(scaling.scale)
-    estimator.take_over(Found(scaling, [mixture], [np.arange(n_classes)], fit.leaderboard, labels))
+    found = Found(scaling, [mixture], [np.arange(n_classes)], fit.leaderboard, labels)
+    estimator.take_over(found, SeenColumns(len(scaling.scale)))
     return estimator
 
 

@@ -1,7 +1,7 @@
 """AutoLinkMixture: tries many starts and shapes, and keeps the mixture that explains the links best."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,23 +10,18 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.basics.errors import InfeasibleLinks
-from linkmix.couplings import BoundCoupling
 from linkmix.data.blocks import Blocks, Door, Table
-from linkmix.data.sample import sample_around
-from linkmix.data.scaling import PLAIN, Scaling, scalings
-from linkmix.engine import starts
-from linkmix.engine.fitting import Knowledge, few_threads, linked_labels, naming_rows, part
+from linkmix.data.scaling import Scaling, scalings
+from linkmix.engine.fitting import few_threads, naming_rows
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request
-from linkmix.mixture.fitted import finished
 from linkmix.mixture.settings import names_annotators
 from linkmix.search.budgets import BUDGETS, Budget
-from linkmix.search.contest import Candidate, Contest, place_of
-from linkmix.search.shapes import SHAPES
+from linkmix.search.contest import Contest, place_of
+from linkmix.search.winner import Found, as_member, committee_labels, contest_of, mean_probability
 
 CHOICE = np.dtype(
     [
@@ -198,7 +193,7 @@ class AutoLinkMixture(LinkEstimator):
     def _door(self, *, reset: bool) -> Door:
         return Door([np.float64], True, lambda X: None)
 
-    def _solve(self, request: Request, random: RandomState) -> "Found":
+    def _solve(self, request: Request, random: RandomState) -> Found:
         learn = names_annotators(request.links)
         seed = int(random.randint(2**31 - 1))
         budget = self.budget if isinstance(self.budget, Budget) else BUDGETS[self.budget]
@@ -229,7 +224,7 @@ class AutoLinkMixture(LinkEstimator):
             ]
         probabilities = [member.predict_proba(ground.views[view].X) for member in members]
         places = [place_of(each, probabilities[0]) for each in probabilities]
-        labels = members[0].labels_ if len(members) == 1 else _committee_labels(members, places, whole, coupling)
+        labels = members[0].labels_ if len(members) == 1 else committee_labels(members, places, whole, coupling)
         return Found(views[view], members, places, ground.leaderboard(candidates), labels, choice)
 
     def _compare_numbers(self, ground: Contest) -> Array:
@@ -251,19 +246,19 @@ class AutoLinkMixture(LinkEstimator):
             raise reason or ValueError(f"n_samples={n} is too few to choose a number of classes: give n_classes")
         return np.array(found, dtype=CHOICE)
 
-    def take_over(self, found: "Found") -> None:
-        """Set the fitted attributes from the result of a search."""
-        self.center_, self.scale_, self.middle_, self.width_ = astuple(found.scaling)
-        self.estimators_ = found.members
-        self.best_estimator_ = found.members[0]
-        self.n_classes_ = found.members[0].n_classes
-        self.leaderboard_ = found.leaderboard
-        self.links_to_review_ = self.best_estimator_.links_to_review_
-        self.labels_ = found.labels
-        self._places = found.places
-        self.__dict__.pop("choice_", None)
-        if found.choice is not None:
-            self.choice_ = found.choice
+    def _attributes(self, found: Found) -> dict[str, Any]:
+        names = ("center_", "scale_", "middle_", "width_")
+        return {
+            **dict(zip(names, astuple(found.scaling), strict=True)),
+            "estimators_": found.members,
+            "best_estimator_": found.members[0],
+            "n_classes_": found.members[0].n_classes,
+            "leaderboard_": found.leaderboard,
+            "links_to_review_": found.members[0].links_to_review_,
+            "labels_": found.labels,
+            **({} if found.choice is None else {"choice_": found.choice}),
+            "_places": found.places,
+        }
 
     def _probability(self, block: Array) -> Floats:
         return mean_probability(self.estimators_, self._places, self._scaling()(block))
@@ -287,118 +282,6 @@ class AutoLinkMixture(LinkEstimator):
             else:
                 return tqdm(results, total=total, desc="candidates", unit="fit")  # type: ignore[no-any-return]
         return results
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The result of a search.
-
-    Attributes
-    ----------
-    scaling : Scaling
-        How the columns are scaled for the members.
-    members : list of LinkMixture
-        The committee; the winner is the first.
-    places : list of ndarray of shape (n_classes,)
-        For each class of the winner, the matching class of each member.
-    leaderboard : structured ndarray
-        All candidates.
-    labels : ndarray of shape (n_samples,)
-        Class of each training point, its links honoured.
-    choice : structured ndarray or None
-        The best candidate for each number of classes, if the number was to be chosen.
-    """
-
-    scaling: Scaling
-    members: list[LinkMixture]
-    places: list[Ints]
-    leaderboard: Array
-    labels: Ints
-    choice: Array | None = None
-
-
-def contest_of(
-    given: Knowledge[Array | Table],
-    views: dict[str, Scaling],
-    n_classes: int,
-    budget: Budget,
-    seed: int,
-    *,
-    learn_reliability: bool = False,
-) -> Contest:
-    """A contest on the given points, or on a sample with all linked and labelled ones, scaled in several ways."""
-    n = len(given.X)
-    n_counted = n if given.sample_weight is None else np.count_nonzero(given.sample_weight)
-    if n_counted < n_classes:
-        raise ValueError(f"n_samples={n_counted} is less than n_classes={n_classes}: pass more points, or fewer classes")
-    needed = given.links.points
-    if given.known is not None:
-        needed = np.union1d(needed, np.flatnonzero(given.known >= 0))
-    some = given.among(sample_around(n, needed, budget.n_points, RandomState(seed), given.sample_weight))
-    slopes = {name: scaling.log_slope(some.X) for name, scaling in views.items()}
-    return Contest.of(
-        {name: replace(some, X=scaling(some.X)) for name, scaling in views.items()},
-        starts.without_gaps(some.X[:, views[PLAIN].scale > 0]),
-        n_classes,
-        budget,
-        seed,
-        units={name: float((slope - slopes[PLAIN]).sum()) for name, slope in slopes.items()},
-        learn_reliability=learn_reliability,
-    )
-
-
-def as_member(
-    ground: Contest, candidate: Candidate, whole: Knowledge[Array | Table], coupling: BoundCoupling
-) -> LinkMixture:
-    """A candidate as an estimator, after a last step of EM on all rows, or several if it has not seen all of them."""
-    shape, settings = SHAPES[candidate.shape], ground.budget.settings
-    model = engine.Model(ground.density(candidate.shape), coupling)
-    data = part(whole)
-    n_steps = settings.last_steps if ground.shape[0] < len(whole.X) else 1
-    with naming_rows(whole.links, ground.n_classes):
-        fit = engine.fit(model, data, candidate.parameters, tol=1e-6, max_iter=n_steps)
-    mixture = LinkMixture(
-        ground.n_classes,
-        clusters_per_class=shape.clusters,
-        shared_clusters=shape.shared,
-        density=shape.density,
-        coupling="graph",
-        shrinkage="auto",
-        reg_covar=settings.reg_covar,
-        max_iter=settings.first_steps + settings.more_steps,
-        random_state=0,
-    )
-    mixture.n_features_in_ = whole.X.shape[1]
-    mixture.take_over(finished(model, data, whole, shape.layout(ground.n_classes), fit))
-    return mixture
-
-
-def mean_probability(members: list[LinkMixture], places: list[Ints], Z: Floats) -> Floats:
-    """Mean of the members' probabilities, with their classes matched."""
-    each = [member.predict_proba(Z)[:, place] for member, place in zip(members, places, strict=True)]
-    return np.asarray(np.mean(each, axis=0))
-
-
-def _committee_labels(
-    members: list[LinkMixture], places: list[Ints], whole: Knowledge[Array | Table], coupling: BoundCoupling
-) -> Ints:
-    """Labels of the training points by the mean of the committee, with the links applied once more."""
-
-    def classes(block: Array) -> Ints:
-        return np.asarray(mean_probability(members, places, block).argmax(axis=1))
-
-    points, n_classes = whole.links.points, members[0].n_classes
-    labels = np.concatenate(list(whole.X.map(classes))) if isinstance(whole.X, Table) else classes(whole.X)
-    if whole.known is not None:
-        labels = np.where(whole.known >= 0, whole.known, labels)
-    if len(points):
-        linked = whole.among(points)
-        with np.errstate(divide="ignore"):
-            log_probability = np.maximum(np.log(mean_probability(members, places, linked.X)), -1e3)
-        even = np.full(n_classes, 1 / n_classes)
-        reliability = np.array([*members[0].annotator_reliability_.values()])
-        labels[points] = linked_labels(coupling, part(linked), whole.links, log_probability, even, reliability)
-    return labels
 
 
 def number_of_classes(table: Array, about_as_well: float = 3.0) -> int:

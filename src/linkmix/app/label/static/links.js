@@ -42,8 +42,8 @@ function drawStatus() {
     return pair;
   }));
   const who = status.annotators.length > 1 ? ` Answers by ${status.annotators.join(", ")}.` : "";
-  const times = status.refits === 1 ? "once" : `${status.refits} times`;
-  find("fitting").textContent = (status.trouble ?? (status.fitting ? "Refitting the model …" : `The model was refitted ${times}.`)) + who;
+  const times = { 0: "No refit yet.", 1: "The model was refitted once." }[status.refits] ?? `The model was refitted ${status.refits} times.`;
+  find("fitting").textContent = (status.trouble ?? (status.fitting ? "Refitting the model …" : times)) + who;
   const shown = status.links.slice(0, 100);
   listLinks("links-list", shown, "No links yet.");
   const total = links.same + links.different;

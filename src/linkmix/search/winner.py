@@ -1,0 +1,135 @@
+"""From what is given to a contest, and from its winner to a fitted estimator."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import RandomState
+
+from linkmix import engine
+from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.couplings import BoundCoupling
+from linkmix.data.blocks import Table
+from linkmix.data.sample import sample_around
+from linkmix.data.scaling import PLAIN, Scaling
+from linkmix.engine import starts
+from linkmix.engine.fitting import Knowledge, linked_labels, naming_rows, part
+from linkmix.mixture import LinkMixture
+from linkmix.mixture.door import SeenColumns
+from linkmix.mixture.fitted import finished
+from linkmix.search.budgets import Budget
+from linkmix.search.contest import Candidate, Contest
+from linkmix.search.shapes import SHAPES
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The result of a search.
+
+    Attributes
+    ----------
+    scaling : Scaling
+        How the columns are scaled for the members.
+    members : list of LinkMixture
+        The committee; the winner is the first.
+    places : list of ndarray of shape (n_classes,)
+        For each class of the winner, the matching class of each member.
+    leaderboard : structured ndarray
+        All candidates.
+    labels : ndarray of shape (n_samples,)
+        Class of each training point, its links honoured.
+    choice : structured ndarray or None
+        The best candidate for each number of classes, if the number was to be chosen.
+    """
+
+    scaling: Scaling
+    members: list[LinkMixture]
+    places: list[Ints]
+    leaderboard: Array
+    labels: Ints
+    choice: Array | None = None
+
+
+def contest_of(
+    given: Knowledge[Array | Table],
+    views: dict[str, Scaling],
+    n_classes: int,
+    budget: Budget,
+    seed: int,
+    *,
+    learn_reliability: bool = False,
+) -> Contest:
+    """A contest on the given points, or on a sample with all linked and labelled ones, scaled in several ways."""
+    n = len(given.X)
+    n_counted = n if given.sample_weight is None else np.count_nonzero(given.sample_weight)
+    if n_counted < n_classes:
+        raise ValueError(
+            f"n_samples={n_counted} is less than n_classes={n_classes}: pass more points or ask for fewer classes"
+        )
+    needed = given.links.points
+    if given.known is not None:
+        needed = np.union1d(needed, np.flatnonzero(given.known >= 0))
+    some = given.among(sample_around(n, needed, budget.n_points, RandomState(seed), given.sample_weight))
+    slopes = {name: scaling.log_slope(some.X) for name, scaling in views.items()}
+    return Contest.of(
+        {name: replace(some, X=scaling(some.X)) for name, scaling in views.items()},
+        starts.without_gaps(some.X[:, views[PLAIN].scale > 0]),
+        n_classes,
+        budget,
+        seed,
+        units={name: float((slope - slopes[PLAIN]).sum()) for name, slope in slopes.items()},
+        learn_reliability=learn_reliability,
+    )
+
+
+def as_member(
+    ground: Contest, candidate: Candidate, whole: Knowledge[Array | Table], coupling: BoundCoupling
+) -> LinkMixture:
+    """A candidate as an estimator, after a last step of EM on all rows, or several if it has not seen all of them."""
+    shape, settings = SHAPES[candidate.shape], ground.budget.settings
+    model = engine.Model(ground.density(candidate.shape), coupling)
+    data = part(whole)
+    n_steps = settings.last_steps if ground.shape[0] < len(whole.X) else 1
+    with naming_rows(whole.links, ground.n_classes):
+        fit = engine.fit(model, data, candidate.parameters, tol=1e-6, max_iter=n_steps)
+    mixture = LinkMixture(
+        ground.n_classes,
+        clusters_per_class=shape.clusters,
+        shared_clusters=shape.shared,
+        density=shape.density,
+        coupling="graph",
+        shrinkage="auto",
+        reg_covar=settings.reg_covar,
+        max_iter=settings.first_steps + settings.more_steps,
+        random_state=0,
+    )
+    fitted = finished(model, data, whole, shape.layout(ground.n_classes), fit)
+    mixture.take_over(fitted, SeenColumns(whole.X.shape[1]))
+    return mixture
+
+
+def mean_probability(members: list[LinkMixture], places: list[Ints], Z: Floats) -> Floats:
+    """Mean of the members' probabilities, with their classes matched."""
+    each = [member.predict_proba(Z)[:, place] for member, place in zip(members, places, strict=True)]
+    return np.asarray(np.mean(each, axis=0))
+
+
+def committee_labels(
+    members: list[LinkMixture], places: list[Ints], whole: Knowledge[Array | Table], coupling: BoundCoupling
+) -> Ints:
+    """Labels of the training points by the mean of the committee, with the links applied once more."""
+
+    def classes(block: Array) -> Ints:
+        return np.asarray(mean_probability(members, places, block).argmax(axis=1))
+
+    points, n_classes = whole.links.points, members[0].n_classes
+    labels = np.concatenate(list(whole.X.map(classes))) if isinstance(whole.X, Table) else classes(whole.X)
+    if whole.known is not None:
+        labels = np.where(whole.known >= 0, whole.known, labels)
+    if len(points):
+        linked = whole.among(points)
+        with np.errstate(divide="ignore"):
+            log_probability = np.maximum(np.log(mean_probability(members, places, linked.X)), -1e3)
+        even = np.full(n_classes, 1 / n_classes)
+        reliability = np.array([*members[0].annotator_reliability_.values()])
+        labels[points] = linked_labels(coupling, part(linked), whole.links, log_probability, even, reliability)
+    return labels

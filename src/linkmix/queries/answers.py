@@ -82,7 +82,11 @@ def confidence(lead: int, wrong: float) -> float:
     >>> [round(confidence(lead, wrong=0.1), 3) for lead in (1, 2, 3)]
     [0.9, 0.988, 0.999]
     """
-    return float(1 / (1 + (wrong / (1 - wrong)) ** lead))
+    try:
+        odds = ((1 - wrong) / wrong) ** lead
+    except OverflowError:
+        return 1.0
+    return float(odds / (1 + odds))
 
 
 def last_words(answers: Iterable[Answer], wrong: float = 0.0) -> tuple[Answer, ...]:

@@ -81,7 +81,7 @@ def print_demo(shown: "Demo") -> None:
 
 def what_one_sees(shown: "Demo") -> str:
     """Say what the picture shows, in a sentence."""
-    before = "Without links the mixture parts the ones, which are written in two ways, and takes most of them for twos"
+    before = "Without links the mixture splits the ones, which are written in two ways, and takes most of them for twos"
     if shown.with_links.adjusted_rand > shown.without.adjusted_rand:
         return f"{before};\nthe links bring the two ways of writing a one together."
     return f"{before};\nthese links do not change that, as a few draws of links do not: try another --seed."

@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from linkmix import LinkMixture, Links, engine, links_satisfied
 from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings import Graph, Pairwise
-from linkmix.couplings.graph import LinkGraph
+from linkmix.couplings.observed import LinkGraph
 from linkmix.couplings.network import ApproximateInference
 from relation_oracles import (
     Scene,

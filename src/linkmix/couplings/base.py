@@ -68,6 +68,14 @@ class BoundCoupling(ABC):
         """The same coupling without approximations that serve the comparison of many fits only."""
         return self
 
+    def weighted(self, weights: Floats) -> "BoundCoupling":
+        """The same coupling for linked points of these weights, shape (n_linked,).
+
+        The log-densities that `expect` gets are multiplied by the weights already. By default nothing else changes: a
+        point has one label, however much it weighs.
+        """
+        return self
+
     def to_native(self) -> PairTable | None:
         """Everything known about the linked points as pairs; None if that is not enough, or not for the core."""
         return None

@@ -15,8 +15,8 @@ from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp, shar
 from linkmix.basics.checks import check_flag
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.couplings.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
-from linkmix.couplings.graph import LinkGraph, unwarned
 from linkmix.couplings.none import BoundUncoupled
+from linkmix.couplings.observed import LinkGraph, unwarned
 from linkmix.couplings.statements import BoundStatements, Statements, StatementsExpectation
 from linkmix.links import Links, Relation
 

@@ -93,11 +93,12 @@ def part(given: Knowledge[Array | Table], *, keep_linked: bool = False) -> Data:
     return Data(free.X, linked.X, free.weights, linked.weights, free.known, linked.known)
 
 
-def bind(coupling: Coupling, links: Links, n_classes: int) -> BoundCoupling:
+def bind(coupling: Coupling, links: Links, n_classes: int, sample_weight: Floats | None = None) -> BoundCoupling:
     """Bind the coupling to its links, with the linked rows renumbered from 0."""
     points = links.points
     with naming_rows(links, n_classes):
-        return coupling.bind(links.restrict(points) if len(points) else links, len(points), n_classes)
+        bound = coupling.bind(links.restrict(points) if len(points) else links, len(points), n_classes)
+    return bound if sample_weight is None else bound.weighted(sample_weight[points])
 
 
 def fresh_starts(

@@ -334,7 +334,8 @@ class LinkMixture(LinkEstimator):
                 f"n_samples={n_counted} is less than the {shape.n_components} clusters asked for (n_classes="
                 f"{self.n_classes}, clusters_per_class={self.clusters_per_class}): pass more points or ask for fewer"
             )
-        model = engine.Model(density, bind(coupling_of(self, learn), given.links, self.n_classes), self.link_weight)
+        coupling = bind(coupling_of(self, learn), given.links, self.n_classes, given.sample_weight)
+        model = engine.Model(density, coupling, self.link_weight)
         candidates: list[Start] = []
         if not isinstance(self.init, str):
             start = starts.given_start(density, self.init, shape, d)

@@ -121,7 +121,9 @@ class GMPR(_RivalMixture):
 class GMMEC(_RivalMixture):
     """GMM-EC: must-link closure and an exact network over cannot-links (Shental and others, 2003).
 
-    Chunklets are drawn independently; for independent points use ``LinkMixture(coupling=Graph(sampling="points"))``.
+    Links are observations of points that are drawn independently. The original draws chunklets, or points, until they
+    meet the links, and its class weights collapse where most points are linked; for these use
+    ``LinkMixture(coupling=Graph(sampling="chunklets"))``, or ``"points"``.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, shares
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.couplings import BoundCoupling, Graph
-from linkmix.couplings.graph import unwarned
+from linkmix.couplings.observed import unwarned
 from linkmix.densities import Density, Gaussian, StudentT
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, bind, few_threads, naming_rows, part
@@ -193,7 +193,7 @@ class Contest:
             first.sample_weight,
             first.known,
             learn_reliability,
-            _bound(first.links, n_classes, learn_reliability),
+            _bound(first.links, first.sample_weight, n_classes, learn_reliability),
             densities(first.X.shape[1], budget.settings.reg_covar),
             graphs(filled, raw, budget.settings),
             n_classes,
@@ -205,7 +205,8 @@ class Contest:
         """The same contest for another number of classes."""
         if n_classes == self.n_classes:
             return self
-        return replace(self, n_classes=n_classes, coupling=_bound(self.links, n_classes, self.learn_reliability))
+        coupling = _bound(self.links, self.weights, n_classes, self.learn_reliability)
+        return replace(self, n_classes=n_classes, coupling=coupling)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -375,9 +376,9 @@ class Contest:
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
-def _bound(links: Links, n_classes: int, learn_reliability: bool) -> BoundCoupling:
+def _bound(links: Links, weights: Floats | None, n_classes: int, learn_reliability: bool) -> BoundCoupling:
     with unwarned():  # no warning about approximate inference: the winner is fitted exactly
-        return bind(Graph(learn_reliability, quick=True), links, n_classes)
+        return bind(Graph(learn_reliability, quick=True), links, n_classes, weights)
 
 
 def mean_of(probabilities: Sequence[Floats]) -> Floats:

@@ -1,0 +1,176 @@
+"""One network over all links: must-links merge points into chunklets, cannot-links join chunklets.
+
+The labels of each connected component are inferred jointly, and exactly unless the network is too dense.
+
+    p(X, links, z) = prod_i a_{z_i} p(x_i | z_i) prod_l q_l(z)
+
+Points are drawn independently, and a link is an observation of two labels: a certain one is made only if the labels
+agree with it, one of confidence q with probability q if they do and 1 - q if not. So the class weights are the shares
+of all points, linked or not. `linkmix.couplings.conditioned` divides by the probability of the certain links instead.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+
+import numpy as np
+
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.errors import InfeasibleLinks
+from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling
+from linkmix.couplings.network import (
+    ApproximateInference,
+    InfeasibleNetwork,
+    LabelNetwork,
+    LabelPosterior,
+    UndecidedNetwork,
+)
+from linkmix.couplings.statements import BoundStatements, Statements, StatementsExpectation
+from linkmix.links import Links
+
+LARGEST_TABLE, LARGEST_QUICK_TABLE = 2**20, 2**12
+"""Entries of the largest table of exact inference: about a second, or a millisecond, for each step of EM."""
+LOOPY_TOL, QUICK_LOOPY_TOL = 1e-8, 1e-3
+"""Belief propagation stops when no message changes by more than this."""
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Silence the warning about networks too wide for exact inference, where no inference is needed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ApproximateInference)
+        yield
+
+
+class LinkGraph:
+    """Chunklets, the certain cannot-links between them, and the evidence of uncertain links.
+
+    Shared by the coupling, which needs probabilities, and by `most_probable_labels`, which needs labels.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        n_linked: int,
+        n_classes: int,
+        *,
+        learn_reliability: bool = False,
+        max_table: int = LARGEST_TABLE,
+        loopy_tol: float = LOOPY_TOL,
+    ) -> None:
+        self.statements = Statements.of(links, learn_reliability=learn_reliability)
+        self.chunklet = links.chunklets(n_linked)
+        self.size = np.bincount(self.chunklet, minlength=0).astype(np.float64)
+        same, _ = self.statements.evidence(self.statements.first_reliability())
+        ends = self.chunklet[self.statements.pairs]  # (n_pairs, 2)
+        inside = ends[:, 0] == ends[:, 1]
+        # Certain must-links form the chunklets; any other statement within a chunklet is a constant.
+        self.inside = np.flatnonzero(inside)
+        self.between = np.flatnonzero(~inside)
+        self.certain = np.isneginf(same[self.between])
+        self.edges = ends[self.between]
+        self.n_classes = n_classes
+        with self._naming_links():
+            self.network = LabelNetwork(
+                len(self.size), n_classes, self.edges, hard=self.certain, max_table=max_table, loopy_tol=loopy_tol
+            )
+
+    def potentials(self, reliability: Floats) -> tuple[Floats, Floats, float]:
+        """Log-potentials of the edges for equal and different labels, and the constant from within chunklets."""
+        same, different = self.statements.evidence(reliability)
+        return same[self.between], different[self.between], float(same[self.inside].sum())
+
+    def sum_up(self, values: Floats) -> Floats:
+        """Sums over the points of each chunklet, shape (n_chunklets, M)."""
+        out = np.zeros((len(self.size), values.shape[1]))
+        np.add.at(out, self.chunklet, values)
+        return out
+
+    def most_probable_labels(self, node: Floats, reliability: Floats) -> Ints:
+        """Jointly most probable labels of the linked points, from the log-potentials of the chunklets.
+
+        They satisfy all certain links; InfeasibleLinks is raised if that is impossible.
+        """
+        log_same, log_different, _ = self.potentials(reliability)
+        with self._naming_links():
+            return np.asarray(self.network.most_probable(node, log_same, log_different)[self.chunklet])
+
+    def infer(self, node: Floats, reliability: Floats) -> tuple[LabelPosterior, float]:
+        """Posterior of the chunklets, and the constant from within them."""
+        log_same, log_different, constant = self.potentials(reliability)
+        with self._naming_links():
+            return self.network.infer(node, log_same, log_different), constant
+
+    @contextmanager
+    def _naming_links(self) -> Iterator[None]:
+        """Translate errors about edges between chunklets into errors about links."""
+        try:
+            yield
+        except UndecidedNetwork as error:
+            raise InfeasibleLinks(
+                "no labels that meet all links were found in time, though there may be some: "
+                "ask for more classes or give fewer links"
+            ) from error
+        except InfeasibleNetwork as error:
+            cannot = self.statements.pairs[self.between[error.edges]]
+            raise InfeasibleLinks(str(error), Links(cannot=cannot)) from None
+
+
+class BoundGraph(BoundStatements):
+    """A network of chunklets whose points are drawn independently; links are observations of their labels."""
+
+    def __init__(
+        self, links: Links, n_linked: int, n_classes: int, *, learn_reliability: bool, quick: bool = False
+    ) -> None:
+        max_table, loopy_tol = (LARGEST_QUICK_TABLE, QUICK_LOOPY_TOL) if quick else (LARGEST_TABLE, LOOPY_TOL)
+        self._given = (links, n_linked, n_classes)
+        self._quick = quick
+        self.graph = LinkGraph(
+            links,
+            n_linked,
+            n_classes,
+            learn_reliability=learn_reliability,
+            max_table=max_table,
+            loopy_tol=loopy_tol,
+        )
+        self.statements = self.graph.statements
+        self._learns = learn_reliability
+        self._exponent = self.graph.size
+
+    def weighted(self, weights: Floats) -> BoundCoupling:
+        """The same network, in which each point counts as often as its weight says."""
+        other = copy(self)
+        other._exponent = self.graph.sum_up(weights[:, None])[:, 0]
+        return other
+
+    def careful(self) -> BoundCoupling:
+        """The same network, with exact inference up to a larger table."""
+        if self.graph.network.is_exact or not self._quick:
+            return self
+        other = BoundGraph(*self._given, learn_reliability=self._learns)
+        other._exponent = self._exponent
+        return other
+
+    def expect(
+        self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
+    ) -> StatementsExpectation:
+        """Posterior of each chunklet's label, given all links of its component."""
+        graph = self.graph
+        posterior, constant = graph.infer(self._node(class_log_density, np.log(class_weights)), reliability)
+        same = np.ones(len(graph.statements.pairs))  # pairs within a chunklet
+        same[graph.between] = posterior.edge_same
+        return StatementsExpectation(
+            posterior.log_partition + constant,
+            posterior.marginals[graph.chunklet],
+            self._exponent @ posterior.marginals,
+            same,
+        )
+
+    def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
+        """Jointly most probable labels of each component."""
+        return self.graph.most_probable_labels(self._node(class_log_density, np.log(class_weights)), reliability)
+
+    def _node(self, class_log_density: Floats, log_weights: Floats) -> Floats:
+        """Log-potentials of the chunklets."""
+        return self._exponent[:, None] * log_weights + self.graph.sum_up(class_log_density)

@@ -262,6 +262,22 @@ class Links:
             self._must.restrict(kept), self._cannot.restrict(kept), (other for other in related if len(other.pairs))
         )
 
+    def where(self, must: ArrayLike, cannot: ArrayLike) -> "Links":
+        """Keep some links and no relations of other kinds.
+
+        Parameters
+        ----------
+        must, cannot : array-like of bool, or of int
+            Which must-links and which cannot-links to keep: a mask, or positions.
+
+        Examples
+        --------
+        >>> from linkmix import Links
+        >>> Links(must=[(0, 1), (1, 2)], cannot=[(2, 3)]).where([True, False], [False]).must
+        array([[0, 1]])
+        """
+        return Links._of(self._must.take(np.asarray(must)), self._cannot.take(np.asarray(cannot)))
+
     def at_most(self, confidence: float | Mapping[Hashable, float]) -> "Links":
         """Lower confidences to at most the given one, or that of each annotator.
 

@@ -26,11 +26,13 @@ from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, bind, few_threads, naming_rows, part
 from linkmix.links import Links
 from linkmix.search.budgets import Budget
-from linkmix.search.guesses import first_guesses
+from linkmix.search.guesses import first_guesses, in_order
 from linkmix.search.ranking import Evidence, weigh
 from linkmix.search.shapes import SHAPES
 from linkmix.search.structure import graphs, structure
 
+THE_BEST = "the best"
+"""Name of the guess that is the consensus of the best candidates."""
 LEADERBOARD = np.dtype(
     [
         ("columns", "U8"),
@@ -214,20 +216,44 @@ class Contest:
         n, d = next(iter(self.views.values())).X.shape
         return n, d
 
+    def given(self, links: Links, known: Ints | None) -> "Contest":
+        """The same contest with other links and known labels."""
+        return replace(
+            self,
+            views={
+                name: replace(view, data=part(Knowledge(view.X, links, self.weights, known)))
+                for name, view in self.views.items()
+            },
+            links=links,
+            known=known,
+            coupling=_bound(links, self.weights, self.n_classes, self.learn_reliability),
+        )
+
     def guesses(self) -> Iterator[tuple[str, str, Ints]]:
-        """First guesses by the methods of the budget: name of the view, name of the method, and the labels."""
+        """First guesses by the methods of the budget: name of the view, name of the method, and the labels.
+
+        Equal guesses of a view come only once.
+        """
+        for view in self.views:
+            seen: set[bytes] = set()
+            for name, labels in self.guesses_of(view, self.budget.guesses):
+                key = in_order(labels).tobytes()
+                if key not in seen:
+                    seen.add(key)
+                    yield view, name, labels
+
+    def guesses_of(self, view: str, names: tuple[str, ...]) -> Iterator[tuple[str, Ints]]:
+        """First guesses of one view by some methods: name of the method, and the labels."""
         links = self.links
         if self.known is not None:  # the methods see known labels as links
             links = links.union(Links.from_labels(self.known))
-        for view, of_view in self.views.items():
-            Z = starts.without_gaps(of_view.X)
-            raw = self.raw if len(self.views) == 1 else Z
-            found = first_guesses(Z, raw, links, self.n_classes, self.budget.guesses, RandomState(self.seed))
-            for name, labels in found:
-                if self.known is not None:
-                    labels = starts.match_labels(labels, self.known, self.n_classes)[labels]
-                    labels = np.where(self.known >= 0, self.known, labels)
-                yield view, name, labels
+        Z = starts.without_gaps(self.views[view].X)
+        raw = self.raw if len(self.views) == 1 else Z
+        for name, labels in first_guesses(Z, raw, links, self.n_classes, names, RandomState(self.seed)):
+            if self.known is not None:
+                labels = starts.match_labels(labels, self.known, self.n_classes)[labels]
+                labels = np.where(self.known >= 0, self.known, labels)
+            yield name, labels
 
     def run(
         self, guesses: Iterable[tuple[str, str, Ints]], progress: "Progress" = lambda results, total: results
@@ -286,7 +312,7 @@ class Contest:
 
     def once_more(self, view: str, labels: Ints, shape: str) -> Candidate | None:
         """Run a candidate from the consensus of the best ones."""
-        begun = self.begin(view, "the best", labels, shape)
+        begun = self.begin(view, THE_BEST, labels, shape)
         return None if begun is None else self.finish(begun)
 
     def finish(self, candidate: Candidate) -> Candidate | None:

@@ -16,6 +16,8 @@ from linkmix.basics.arrays import Floats, Ints
 from linkmix.links import Links
 from linkmix.rivals import E2CP, MPCKMeans, PCKMeans
 
+WITHOUT = ", no links"
+"""Ends the name of a guess that does not use the links."""
 Guess = Callable[[Floats, Links, int, RandomState], Ints]
 """Labels points without gaps, given links, a number of classes and a source of randomness."""
 
@@ -92,7 +94,7 @@ LABELINGS: Mapping[str, Labeling] = {
 def first_guesses(
     Z: Floats, X: Floats, links: Links, n_classes: int, names: tuple[str, ...], random: RandomState
 ) -> Iterator[tuple[str, Ints]]:
-    """Labels by each method that can handle this number of points; equal labelings only once.
+    """Labels by each method that can handle this number of points.
 
     Most methods trust every link. If links may be wrong, each method also makes a guess without links.
 
@@ -117,7 +119,6 @@ def first_guesses(
     labels : ndarray of shape (n_samples,)
     """
     views: dict[str, Floats] = dict(zip(("columns", "whole"), distinct([Z, X]), strict=False))
-    seen: set[bytes] = set()
     unsure = any(c is not None and np.any(c < 1) for c in (links.must_confidence, links.cannot_confidence))
     for name in names:
         labeling = LABELINGS[name]
@@ -129,10 +130,7 @@ def first_guesses(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a guess may stop early
                 labels = labeling.guess(views[labeling.distances], said, n_classes, random)
-            key = _in_order(labels).tobytes()
-            if key not in seen:
-                seen.add(key)
-                yield (name if said is links else f"{name}, no links"), labels
+            yield (name if said is links else f"{name}{WITHOUT}"), labels
 
 
 def by_links(Z: Floats, links: Links) -> Floats:
@@ -198,7 +196,7 @@ def distinct(views: Sequence[Floats]) -> list[Floats]:
     return kept
 
 
-def _in_order(labels: Ints) -> Ints:
+def in_order(labels: Ints) -> Ints:
     """The same groups, numbered in the order in which they appear."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.int64)

@@ -207,7 +207,24 @@ class LinkMixture(LinkEstimator):
         ndarray of shape (n_samples, n_classes)
             Rows sum to one.
         """
-        return shares(self._log_joint(X))
+        return shares(self.predict_log_joint(X))
+
+    def predict_log_joint(self, X: PointsLike) -> Floats:
+        """Log of class weight times density, for each point and class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            `predict_proba` is the softmax of each row, `score_samples` its log-sum-exp.
+        """
+        points = self._seen(X)
+        log_joint = partial(engine.class_log_joint, self._fitted_density, self._parameters)
+        return np.concatenate(list(points.map(log_joint))) if isinstance(points, Table) else log_joint(points)
 
     def score_samples(self, X: PointsLike) -> Floats:
         """Log-density of each point.
@@ -222,7 +239,7 @@ class LinkMixture(LinkEstimator):
         ndarray of shape (n_samples,)
             Log-densities under the mixture.
         """
-        return log_sum_exp(self._log_joint(X))
+        return log_sum_exp(self.predict_log_joint(X))
 
     def log_likelihood(self, X: PointsLike, links: Links | None = None) -> float:
         """Log-likelihood J of the fitted parameters on any points and links.
@@ -398,11 +415,6 @@ class LinkMixture(LinkEstimator):
         if tuple(self.annotator_reliability_) != model.coupling.annotators:
             previous = replace(previous, reliability=model.coupling.first_reliability())
         return [lambda: previous]
-
-    def _log_joint(self, X: PointsLike) -> Floats:
-        points = self._seen(X)
-        log_joint = partial(engine.class_log_joint, self._fitted_density, self._parameters)
-        return np.concatenate(list(points.map(log_joint))) if isinstance(points, Table) else log_joint(points)
 
     def _n_components(self) -> int:
         return int(self.cluster_weights_.shape[1] if self.shared_clusters else self.cluster_weights_.size)

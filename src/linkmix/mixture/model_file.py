@@ -39,6 +39,7 @@ from linkmix.densities.gaussian import GaussianParameters
 from linkmix.densities.product import ProductParameters
 from linkmix.densities.student import StudentParameters
 from linkmix.engine import starts
+from linkmix.mixture.calibration import Quality
 from linkmix.native.versions import versions
 
 FORMAT = 1
@@ -58,7 +59,7 @@ VALUES: dict[str, type[Any]] = {
         *(densities.Categorical, densities.Product),
         *(couplings.Uncoupled, couplings.Pairwise, couplings.Graph, couplings.MeanField, couplings.Projection),
         *(GaussianParameters, StudentParameters, DiscreteParameters, ProductParameters),
-        *(engine.Parameters, starts.Shape),
+        *(engine.Parameters, starts.Shape, Quality),
     )
 }
 """The dataclasses that a file may hold. No other class is ever created from a file."""

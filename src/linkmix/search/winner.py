@@ -14,6 +14,7 @@ from linkmix.data.scaling import PLAIN, Scaling
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, linked_labels, naming_rows, part
 from linkmix.mixture import LinkMixture
+from linkmix.mixture.calibration import Quality, tempered
 from linkmix.mixture.door import SeenColumns
 from linkmix.mixture.fitted import finished
 from linkmix.search.budgets import Budget
@@ -35,6 +36,10 @@ class Found:
         For each class of the winner, the matching class of each member.
     leaderboard : structured ndarray
         All candidates.
+    temperatures : ndarray of shape (n_members,)
+        What the log-densities of each member are divided by for honest probabilities.
+    quality : Quality or None
+        How good the clustering is, if that can be told.
     labels : ndarray of shape (n_samples,)
         Class of each training point, its links honoured.
     choice : structured ndarray or None
@@ -44,6 +49,8 @@ class Found:
     scaling: Scaling
     members: list[LinkMixture]
     places: list[Ints]
+    temperatures: Floats
+    quality: Quality | None
     leaderboard: Array
     labels: Ints
     choice: Array | None = None
@@ -107,19 +114,26 @@ def as_member(
     return mixture
 
 
-def mean_probability(members: list[LinkMixture], places: list[Ints], Z: Floats) -> Floats:
-    """Mean of the members' probabilities, with their classes matched."""
-    each = [member.predict_proba(Z)[:, place] for member, place in zip(members, places, strict=True)]
+def mean_probability(members: list[LinkMixture], places: list[Ints], temperatures: Floats, Z: Floats) -> Floats:
+    """Mean of the members' probabilities at their temperatures, with their classes matched."""
+    each = [
+        tempered(member.predict_log_joint(Z), float(temperature))[:, place]
+        for member, place, temperature in zip(members, places, temperatures, strict=True)
+    ]
     return np.asarray(np.mean(each, axis=0))
 
 
 def committee_labels(
-    members: list[LinkMixture], places: list[Ints], whole: Knowledge[Array | Table], coupling: BoundCoupling
+    members: list[LinkMixture],
+    places: list[Ints],
+    temperatures: Floats,
+    whole: Knowledge[Array | Table],
+    coupling: BoundCoupling,
 ) -> Ints:
     """Labels of the training points by the mean of the committee, with the links applied once more."""
 
     def classes(block: Array) -> Ints:
-        return np.asarray(mean_probability(members, places, block).argmax(axis=1))
+        return np.asarray(mean_probability(members, places, temperatures, block).argmax(axis=1))
 
     points, n_classes = whole.links.points, members[0].n_classes
     labels = np.concatenate(list(whole.X.map(classes))) if isinstance(whole.X, Table) else classes(whole.X)
@@ -128,7 +142,7 @@ def committee_labels(
     if len(points):
         linked = whole.among(points)
         with np.errstate(divide="ignore"):
-            log_probability = np.maximum(np.log(mean_probability(members, places, linked.X)), -1e3)
+            log_probability = np.maximum(np.log(mean_probability(members, places, temperatures, linked.X)), -1e3)
         even = np.full(n_classes, 1 / n_classes)
         reliability = np.array([*members[0].annotator_reliability_.values()])
         labels[points] = linked_labels(coupling, part(linked), whole.links, log_probability, even, reliability)

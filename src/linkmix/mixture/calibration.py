@@ -41,6 +41,10 @@ class CalibrationSettings:
         Without any link, the level is ``expit(slope * (agreement - middle))``: candidates that agree are mostly right.
     strength : float
         How many statements that expectation is worth.
+    spread : float
+        With many classes, pairs look more certain than points: a doubtful point is confused with a few classes, but a
+        temperature spreads its probability over all. Links are therefore explained at a level ``u`` with
+        ``level = u - spread (1 - 2 / n_classes) u (1 - u)``.
     least : float
         Smallest probability that a statement counts for: some are wrong.
     counted : float
@@ -49,12 +53,13 @@ class CalibrationSettings:
         Number of pairs that the quality implied by the probabilities is worth.
     """
 
-    middle: float = 0.5
-    slope: float = 6.0
-    strength: float = 16.0
+    middle: float = 0.51
+    slope: float = 6.3
+    strength: float = 10.0
+    spread: float = 0.6
     least: float = 1e-3
     counted: float = 0.6
-    implied: float = 10.0
+    implied: float = 12.0
 
 
 SETTINGS = CalibrationSettings()
@@ -194,13 +199,14 @@ def level(left_outs: Sequence[LeftOut], agreement: float, settings: CalibrationS
 def log_evidence(one: LeftOut, settings: CalibrationSettings = SETTINGS) -> Floats:
     """Log-probability of what a refit had not seen, at each level, shape (n_levels,)."""
     total = np.zeros(len(LEVELS))
-    for at, T in enumerate(temperatures(one.log_joint, LEVELS)):
+    for at, T in enumerate(temperatures(one.log_joint, _pair_levels(one.log_joint.shape[1], settings.spread))):
         for pairs, confidence, wanted in _kinds(one.links):
             together = np.einsum("im,im->i", *(tempered(one.log_joint[end], T) for end in pairs.T))
             holds = together if wanted else 1 - together
             said = confidence * holds + (1 - confidence) * (1 - holds)
             total[at] += np.log(np.maximum(said, settings.least)).sum()
-        if len(one.rows):
+    if len(one.rows):
+        for at, T in enumerate(temperatures(one.log_joint, LEVELS)):
             right = tempered(one.log_joint[one.rows], T)[np.arange(len(one.rows)), one.labels]
             total[at] += np.log(np.maximum(right, settings.least)).sum()
     return total
@@ -253,6 +259,14 @@ def quality(
     same, truly_same = float(judged_same.mean()), (n_same + settings.implied * share) / (n_said + settings.implied)
     by_chance = same * truly_same + (1 - same) * (1 - truly_same)
     return Quality(float(posterior @ shares_right), float(low), float(high), by_chance, n_said)
+
+
+def _pair_levels(n_classes: int, spread: float) -> Floats:
+    """The levels at which links are explained."""
+    curve = spread * (1 - 2 / n_classes)
+    if curve <= 0:
+        return LEVELS
+    return np.asarray((np.sqrt((1 - curve) ** 2 + 4 * curve * LEVELS) - (1 - curve)) / (2 * curve))
 
 
 def _kinds(links: Links) -> Iterator[tuple[Ints, Floats, bool]]:

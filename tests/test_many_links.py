@@ -1,4 +1,4 @@
-"""Where nearly every point is linked, the class weights are still those of the points, and new points are classified."""
+"""Where nearly every point is linked, class weights are still those of the points, and new points are classified."""
 
 import numpy as np
 import pytest

@@ -148,8 +148,22 @@ def groups(scene: Scene) -> list[set[int]]:
     return found
 
 
-def enumerate_graph(scene: Scene, sampling: str = "chunklets") -> Found:
-    """One network over all links, by every labelling of all linked points."""
+def exponents(scene: Scene, sampling: str) -> np.ndarray:
+    """How often the weight of its label counts, for each linked point.
+
+    Once for each group; once for each point; or, where links are observed, as often as the point itself counts.
+    """
+    if sampling == "chunklets":
+        first = {min(group) for group in groups(scene)}
+        return np.array([float(n in first) for n in scene.linked])
+    return scene.weights[scene.linked] if sampling == "observed" else np.ones(len(scene.linked))
+
+
+def enumerate_graph(scene: Scene, sampling: str = "observed") -> Found:
+    """One network over all links, by every labelling of all linked points.
+
+    Only where links are "observed", the joint distribution of points and links is not divided by that of the links.
+    """
     points = scene.linked
     position = {n: i for i, n in enumerate(points)}
     statements = [replace(s, a=position[s.a], b=position[s.b]) for s in scene.statements]
@@ -158,10 +172,13 @@ def enumerate_graph(scene: Scene, sampling: str = "chunklets") -> Found:
         if statement.confidence == 1:
             labels = labels[statement.agrees(labels)]
     assert len(labels)
-    drawn = [position[min(group)] for group in groups(scene)] if sampling == "chunklets" else list(range(len(points)))
+    exponent = exponents(scene, sampling)
 
     def prior(a: np.ndarray) -> np.ndarray:
-        return a[labels[:, drawn]].prod(axis=1)
+        return (a[labels] ** exponent).prod(axis=1)
+
+    def log_prior_partition(a: np.ndarray) -> float:
+        return 0.0 if sampling == "observed" else log(fsum(prior(a)))
 
     joint = _weigh(scene, labels, prior(scene.class_weights), statements)
     total = fsum(joint)
@@ -170,10 +187,10 @@ def enumerate_graph(scene: Scene, sampling: str = "chunklets") -> Found:
     counts = np.zeros(scene.n_classes)
     for m in range(scene.n_classes):
         label_weights[points, m] = share @ (labels == m)
-        counts[m] = share @ (labels[:, drawn] == m).sum(axis=1)
-    log_likelihood = log(total) - log(fsum(prior(scene.class_weights)))
+        counts[m] = share @ ((labels == m) @ exponent)
+    log_likelihood = log(total) - log_prior_partition(scene.class_weights)
     right = np.array([share @ statement.agrees(labels) for statement in statements])
-    return _found(scene, log_likelihood, label_weights, counts, right, lambda a: log(fsum(prior(a))))
+    return _found(scene, log_likelihood, label_weights, counts, right, log_prior_partition)
 
 
 def enumerate_pairs(scene: Scene) -> Found:
@@ -252,18 +269,24 @@ def _found(
     )
 
 
-def most_probable(scene: Scene, exponent: str = "chunklets") -> np.ndarray:
-    """Jointly most probable labels of the linked points, and of each free point alone."""
+def most_probable(scene: Scene, sampling: str = "observed") -> np.ndarray:
+    """Jointly most probable labels of the linked points, and of each free point alone.
+
+    For the sampling of each coupling see `SAMPLING_OF_LABELS`.
+    """
     points = scene.linked
     position = {n: i for i, n in enumerate(points)}
     statements = [replace(s, a=position[s.a], b=position[s.b]) for s in scene.statements]
     labels = labellings(len(points), scene.n_classes)
-    drawn = [position[min(group)] for group in groups(scene)] if exponent == "chunklets" else list(range(len(points)))
-    joint = _weigh(scene, labels, scene.class_weights[labels[:, drawn]].prod(axis=1), statements)
+    prior = (scene.class_weights[labels] ** exponents(scene, sampling)).prod(axis=1)
+    joint = _weigh(scene, labels, prior, statements)
     best = (scene.class_weights * scene.classes).argmax(axis=1)
     if points:
         best[points] = labels[joint.argmax()]
     return best
+
+
+SAMPLING_OF_LABELS = {"pairwise": "chunklets", "graph": "observed"}
 
 
 def updated(scene: Scene, found: Found) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -407,6 +430,8 @@ def engine_input(
     linked, free = scene.linked, scene.free
     weights, known = scene.sample_weight, scene.known
     bound = coupling.bind(links_of(scene).restrict(linked), len(linked), scene.n_classes)
+    if weights is not None:
+        bound = bound.weighted(weights[linked])
     data = engine.Data(
         scene.X[free],
         scene.X[linked],

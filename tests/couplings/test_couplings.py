@@ -185,7 +185,7 @@ def test_uncoupled_points_refuse_links():
     [
         (Pairwise, {"learn_reliability": "yes"}, "learn_reliability='yes' is neither True nor False"),
         (Graph, {"learn_reliability": 1}, "learn_reliability=1 is neither True nor False"),
-        (Graph, {"sampling": "rows"}, "sampling='rows' is not known: choose one of 'chunklets', 'points'"),
+        (Graph, {"sampling": "rows"}, "sampling='rows' is not known: choose one of 'observed', 'chunklets', 'points'"),
         (Graph, {"quick": None}, "quick=None is neither True nor False"),
         (MeanField, {"weight": -1.0}, r"weight=-1\.0 is not a finite number of at least 0"),
         (MeanField, {"weight": np.inf}, "weight=inf is not a finite number"),

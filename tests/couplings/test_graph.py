@@ -1,5 +1,6 @@
 """The graph coupling against enumeration of all labellings, and labels that satisfy the links."""
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 
 from linkmix import LinkMixture, Links, engine, links_satisfied
-from linkmix.basics.errors import InfeasibleLinks
+from linkmix.basics.errors import DegenerateCluster, InfeasibleLinks
 from linkmix.couplings import Graph, Pairwise
-from linkmix.couplings.observed import LinkGraph
+from linkmix.couplings.graph import SAMPLING
 from linkmix.couplings.network import ApproximateInference
+from linkmix.couplings.observed import LinkGraph
 from relation_oracles import (
     Scene,
     Statement,
@@ -34,7 +36,7 @@ from relation_oracles import (
 )
 
 seeds = st.integers(0, 2**32 - 1)
-every_sampling = pytest.mark.parametrize("sampling", ["chunklets", "points"])
+every_sampling = pytest.mark.parametrize("sampling", SAMPLING)
 wide = pytest.mark.filterwarnings("ignore::linkmix.couplings.network.ApproximateInference")
 
 
@@ -66,7 +68,7 @@ def test_uncertain_links_are_observations(n_classes, n_certain, sampling):
         assert_step(scene, Graph(sampling=sampling), enumerate_graph(scene, sampling))
 
 
-@given(seeds, st.integers(2, 4), st.integers(0, 10), st.integers(0, 6), st.sampled_from(["chunklets", "points"]))
+@given(seeds, st.integers(2, 4), st.integers(0, 10), st.integers(0, 6), st.sampled_from(SAMPLING))
 @settings(max_examples=60)
 def test_posteriors_by_enumeration(seed, n_classes, n_certain, n_uncertain, sampling):
     """A pair may have several statements; a certain one decides."""
@@ -83,7 +85,8 @@ def test_posteriors_by_enumeration(seed, n_classes, n_certain, n_uncertain, samp
     np.testing.assert_allclose(expectation.links.class_counts, found.link_counts, rtol=0, atol=1e-10)
 
 
-def test_a_certain_and_an_uncertain_statement_on_one_pair():
+@every_sampling
+def test_a_certain_and_an_uncertain_statement_on_one_pair(sampling):
     """A certain must-link decides; a contradicting statement is unlikely, but still part of J."""
     rng = np.random.default_rng(0)
     scene = random_scene(rng, Wish(3, 1, 6, 4, 0))
@@ -93,7 +96,7 @@ def test_a_certain_and_an_uncertain_statement_on_one_pair():
         (Statement(0, 1, True), Statement(1, 2, True), Statement(0, 2, False, 0.8), Statement(0, 2, True, 0.7)),
     ):
         one = replace(scene, statements=statements)
-        assert_step(one, Graph(), enumerate_graph(one))
+        assert_step(one, Graph(sampling=sampling), enumerate_graph(one, sampling))
 
 
 @every_sampling
@@ -111,7 +114,8 @@ def test_the_estimator_by_enumeration(sampling):
 
 
 def test_sampling_must_be_known():
-    with pytest.raises(ValueError, match=r"sampling='pairs' is not known: choose one of 'chunklets', 'points'"):
+    known = r"sampling='pairs' is not known: choose one of 'observed', 'chunklets', 'points'"
+    with pytest.raises(ValueError, match=known):
         LinkMixture(2, coupling=Graph(sampling="pairs")).fit(np.eye(4), links=Links(must=[(0, 1)]))
 
 
@@ -139,7 +143,8 @@ def test_class_weights_against_a_general_solver(n_classes, sampling, seed):
 
 
 def test_two_classes_and_nothing_but_disjoint_cannot_links_keep_their_weights():
-    coupling = Graph().bind(Links(cannot=[(0, 1), (2, 3)]), 4, 2)
+    """If links are a condition, these say nothing about the weights."""
+    coupling = Graph(sampling="chunklets").bind(Links(cannot=[(0, 1), (2, 3)]), 4, 2)
     previous = np.array([0.7, 0.3])
     expectation = coupling.expect(np.random.default_rng(0).normal(size=(4, 2)), previous)
     assert coupling.class_weights(np.zeros(2), expectation, previous).tolist() == [0.7, 0.3]
@@ -161,7 +166,7 @@ def blobs(seed, n_classes, n=60, spread=2.0):
     st.integers(2, 4),
     st.integers(1, 2),
     st.integers(1, 40),
-    st.sampled_from(["chunklets", "points"]),
+    st.sampled_from(SAMPLING),
     st.booleans(),
 )
 @settings(max_examples=25)
@@ -185,7 +190,31 @@ def test_j_never_falls(seed, n_classes, clusters_per_class, n_links, sampling, u
     assert np.isfinite(model.log_likelihood_trace_).all()
 
 
-# Pairwise and graph agree if links share no point.
+@every_sampling
+@given(seeds, st.integers(2, 4), st.integers(1, 25), st.booleans())
+@settings(max_examples=15)
+def test_bare_em_never_lowers_j(sampling, seed, n_classes, n_links, weighted):
+    """Without `reg_covar`, and without the engine's precaution that undoes a step."""
+    rng = np.random.default_rng(seed)
+    scene = random_scene(rng, Wish(n_classes, 1, 60, 14, n_links, n_uncertain=4))
+    d = scene.X.shape[1]
+    scene = replace(scene, covariances=np.tile(5 * np.eye(d), (n_classes, 1, 1, 1)))  # too wide to degenerate soon
+    if weighted:
+        scene = replace(scene, sample_weight=rng.uniform(0.5, 2, size=60))
+    model, data, parameters = engine_input(scene, Graph(sampling=sampling))
+    trace = []
+    with suppress(DegenerateCluster):  # a class of one point, where J has no bound
+        for _ in range(10):
+            expectation = engine.expect(model, data, parameters)
+            trace.append(expectation.log_likelihood)
+            parameters = engine.maximise(model, expectation, parameters)
+    assert len(trace) >= 4
+    assert_never_falls(np.array(trace))
+
+
+# Pairwise and graph agree if links share no point, and the network is a condition on chunklets.
+
+CHUNKLETS = Graph(sampling="chunklets")
 
 
 def disjoint_links(rng, y, n_links):
@@ -205,7 +234,7 @@ def test_pairwise_is_graph_on_disjoint_links_at_every_iteration(n_classes, clust
     for _ in range(20):
         one, other = (
             LinkMixture(**shape, coupling=coupling, init=init, max_iter=1, random_state=0).fit(X, links=links)
-            for coupling in ("pairwise", "graph")
+            for coupling in ("pairwise", CHUNKLETS)
         )
         np.testing.assert_allclose(other.log_likelihood_trace_, one.log_likelihood_trace_, rtol=1e-12, atol=1e-10)
         init = {}
@@ -222,7 +251,7 @@ def test_pairwise_is_graph_on_disjoint_links_all_the_way():
     for max_iter in range(1, 21):
         one, other = (
             LinkMixture(3, coupling=coupling, tol=0, max_iter=max_iter, random_state=3).fit(X, links=links)
-            for coupling in ("pairwise", "graph")
+            for coupling in ("pairwise", CHUNKLETS)
         )
         np.testing.assert_allclose(other.log_likelihood_trace_, one.log_likelihood_trace_, rtol=1e-12, atol=1e-10)
         for name in ("class_weights_", "cluster_weights_", "means_", "covariances_"):
@@ -240,7 +269,7 @@ def test_pairwise_is_graph_on_disjoint_links_in_one_step(seed, n_classes):
     weights = rng.dirichlet(np.full(n_classes, 2.0))
     free_counts = 3 * rng.dirichlet(np.full(n_classes, 2.0))
     found = []
-    for coupling in (Pairwise(), Graph()):
+    for coupling in (Pairwise(), CHUNKLETS):
         bound = coupling.bind(links, len(points), n_classes)
         expectation = bound.expect(log_density, weights)
         found.append((expectation, bound.class_weights(free_counts, expectation, weights)))
@@ -251,14 +280,15 @@ def test_pairwise_is_graph_on_disjoint_links_in_one_step(seed, n_classes):
     np.testing.assert_allclose(other_weights, one_weights, rtol=0, atol=1e-10)
 
 
-def test_links_that_share_points_part_the_couplings():
+@every_sampling
+def test_links_that_share_points_part_the_couplings(sampling):
     rng = np.random.default_rng(5)
     scene = random_scene(rng, Wish(3, 1, 6, 4, 0))
     scene = replace(scene, statements=(Statement(0, 1, True), Statement(1, 2, True)))
-    pairs, graph = enumerate_pairs(scene), enumerate_graph(scene)
+    pairs, graph = enumerate_pairs(scene), enumerate_graph(scene, sampling)
     assert abs(pairs.log_likelihood - graph.log_likelihood) > 1e-3
     assert_step(scene, Pairwise(), pairs)
-    assert_step(scene, Graph(), graph)
+    assert_step(scene, Graph(sampling=sampling), graph)
 
 
 # Reference values.
@@ -431,27 +461,31 @@ def test_labels_honour_links_in_large_components(coupling, n_classes, kind):
     assert links_satisfied(model.predict(X), links) < 0.9
 
 
-@pytest.mark.parametrize("coupling", ["pairwise", "graph"])
+@pytest.mark.parametrize(
+    ("coupling", "sampling"),
+    [("pairwise", "chunklets"), *((Graph(sampling=sampling), sampling) for sampling in SAMPLING)],
+)
 @pytest.mark.parametrize("seed", range(8))
-def test_labels_are_jointly_the_most_probable(coupling, seed):
+def test_labels_are_jointly_the_most_probable(coupling, sampling, seed):
     rng = np.random.default_rng(seed)
     n_classes = int(rng.integers(2, 5))
     scene = random_scene(rng, Wish(n_classes, 1, 12, 7, int(rng.integers(1, 12)), n_uncertain=int(rng.integers(0, 5))))
     model = LinkMixture(**settings_of(scene), coupling=coupling, max_iter=0).fit(**fit_arguments(scene))
-    np.testing.assert_array_equal(model.labels_, most_probable(scene))
+    np.testing.assert_array_equal(model.labels_, most_probable(scene, sampling))
     alone = (scene.class_weights * scene.classes).argmax(axis=1)
     np.testing.assert_array_equal(model.predict(scene.X), alone)
 
 
+@pytest.mark.parametrize("sampling", ["observed", "points"])
 @pytest.mark.parametrize("seed", range(4))
-def test_labels_are_those_of_the_model_that_was_fitted_with_points_drawn_apart(seed):
-    """Under sampling="points" a chunklet of r points has the prior a^r, in J and in labels_."""
+def test_labels_are_those_of_the_model_that_was_fitted_with_points_drawn_apart(seed, sampling):
+    """A chunklet of r points has the prior a^r, in J and in labels_."""
     rng = np.random.default_rng([seed, 7])
     scene = random_scene(rng, Wish(3, 1, 10, 8, 8, kind="must"))
     scene = replace(scene, class_weights=np.array([0.9, 0.07, 0.03]))
-    model = LinkMixture(**settings_of(scene), coupling=Graph(sampling="points"), max_iter=0)
+    model = LinkMixture(**settings_of(scene), coupling=Graph(sampling=sampling), max_iter=0)
     model.fit(**fit_arguments(scene))
-    np.testing.assert_array_equal(model.labels_, most_probable(scene, "points"))
+    np.testing.assert_array_equal(model.labels_, most_probable(scene, sampling))
 
 
 def test_labels_and_predictions_differ_where_links_speak():
@@ -468,7 +502,7 @@ def test_labels_and_predictions_differ_where_links_speak():
     model = LinkMixture(**settings_of(scene), max_iter=0).fit(**fit_arguments(scene))
     assert model.predict(X).tolist() == [0, 0, 1, 1, 0, 1]
     assert model.labels_[1] == model.labels_[3]
-    np.testing.assert_array_equal(model.labels_, most_probable(scene))
+    np.testing.assert_array_equal(model.labels_, most_probable(scene, "chunklets"))
 
 
 # The order of points and links does not matter.
@@ -497,19 +531,21 @@ def test_the_order_of_links_points_and_classes_does_not_matter(seed, n_classes):
     np.testing.assert_array_equal(classes[after.labels_], before.labels_[rows])
 
 
-def test_far_tails_stay_finite():
+@every_sampling
+def test_far_tails_stay_finite(sampling):
     """If each point can only be in one class, and the links say otherwise."""
     log_density = np.array([[0.0, -900.0, -2000.0]] * 4)
     links = Links(cannot=[(0, 1), (1, 2), (2, 0), (2, 3)])
-    bound = Graph().bind(links, 4, 3)
+    bound = Graph(sampling=sampling).bind(links, 4, 3)
     expectation = bound.expect(log_density, np.array([0.5, 0.3, 0.2]))
     assert np.isfinite(expectation.log_likelihood)
     np.testing.assert_allclose(expectation.label_weights.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_allclose(expectation.label_weights[:3].sum(axis=0), 1, rtol=1e-12)
 
 
-def test_no_links_make_a_graph_that_says_nothing():
-    bound = Graph().bind(Links(), 0, 3)
+@every_sampling
+def test_no_links_make_a_graph_that_says_nothing(sampling):
+    bound = Graph(sampling=sampling).bind(Links(), 0, 3)
     expectation = bound.expect(np.empty((0, 3)), np.full(3, 1 / 3))
     assert expectation.log_likelihood == 0
     assert expectation.class_counts.tolist() == [0, 0, 0]

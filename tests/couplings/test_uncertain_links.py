@@ -111,15 +111,47 @@ def test_a_confidence_of_one_is_a_certain_link(coupling):
     np.testing.assert_array_equal(one.links_to_review_, other.links_to_review_)
 
 
-def test_a_pair_that_is_almost_certain_is_almost_a_certain_one():
-    """In the pairwise model the likelihood is continuous in the confidence, up to one."""
-    rng = np.random.default_rng(0)
+@both_couplings
+@pytest.mark.parametrize("seed", range(4))
+def test_a_link_that_is_almost_certain_is_almost_a_certain_one(coupling, seed):
+    """There is no jump at a confidence of one: J, the labels and the next class weights are continuous up to it."""
+    rng = np.random.default_rng(seed)
     scene = random_scene(rng, Wish(3, 1, 8, 6, 6))
-    certain = enumerate_pairs(scene).log_likelihood
+    assert {s.same for s in scene.statements} == {True, False}
+    certain = enumerations[coupling](scene)
+    made = {"pairwise": Pairwise(), "graph": Graph()}[coupling]
+
+    def step(asked):
+        model, data, parameters = engine_input(asked, made, reg_covar=1.0)
+        expectation = engine.expect(model, data, parameters)
+        return expectation, engine.maximise(model, expectation, parameters)
+
+    _, after = step(scene)
     for epsilon in (1e-6, 1e-9, 1e-12):
+        close = 1e5 * epsilon + 1e-10
         nearly = replace(scene, statements=tuple(replace(s, confidence=1 - epsilon) for s in scene.statements))
-        model = LinkMixture(**settings_of(nearly), max_iter=0).fit(**fit_arguments(nearly))
-        assert model.log_likelihood_ == pytest.approx(certain, abs=1e5 * epsilon + 1e-10)
+        expectation, after_nearly = step(nearly)
+        assert expectation.log_likelihood == pytest.approx(certain.log_likelihood, abs=close)
+        labels = certain.label_weights[scene.linked]
+        np.testing.assert_allclose(expectation.links.label_weights, labels, rtol=0, atol=close)
+        np.testing.assert_allclose(after_nearly.class_weights, after.class_weights, rtol=0, atol=close)
+
+
+@pytest.mark.parametrize("density", ["gaussian", "student"])
+def test_a_fit_to_links_that_are_almost_certain(density):
+    """Many links in one network, all the way."""
+    X, y = blobs(80, spread=3.0)
+    links = Links.from_labels(y, 60, random_state=0)
+    q = 1 - 1e-9
+    nearly = Links(links.must, links.cannot, must_confidence=q, cannot_confidence=q)
+    one, other = (
+        LinkMixture(3, coupling="graph", density=density, tol=0, max_iter=20, random_state=0).fit(X, links=given)
+        for given in (links, nearly)
+    )
+    np.testing.assert_allclose(one.log_likelihood_trace_, other.log_likelihood_trace_, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(one.class_weights_, other.class_weights_, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=0, atol=1e-4)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
 
 
 @both_couplings

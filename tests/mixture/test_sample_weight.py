@@ -1,6 +1,7 @@
 """Weights of points: how often each of them counts."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from sklearn.datasets import make_blobs
 
 from linkmix import LinkMixture, Links
 from linkmix.couplings import Graph, Pairwise
+from linkmix.couplings.graph import SAMPLING
 from relation_oracles import (
     Wish,
     assert_never_falls,
@@ -19,7 +21,10 @@ from relation_oracles import (
     settings_of,
 )
 
-COUPLINGS = {"pairwise": (Pairwise(), enumerate_pairs), "graph": (Graph(), enumerate_graph)}
+COUPLINGS = {
+    "pairwise": (Pairwise(), enumerate_pairs),
+    **{name: (Graph(sampling=name), partial(enumerate_graph, sampling=name)) for name in SAMPLING},
+}
 both_couplings = pytest.mark.parametrize("coupling", ["pairwise", "graph"])
 FITTED = ("class_weights_", "cluster_weights_", "means_", "covariances_")
 
@@ -44,18 +49,21 @@ def assert_same_fit(one, other, tolerance=1e-9):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=tolerance)
 
 
-@both_couplings
+@pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("linked_points", ["apart", "both"])
 @pytest.mark.parametrize("seed", range(4))
 def test_steps_by_enumeration(coupling, linked_points, seed):
-    """A free point counts w times in J; a linked one is w points that share one label. Weights need not be whole."""
+    """A free point counts w times in J; a linked one is w points that share one label. Weights need not be whole.
+
+    Where links are observed, each of these w points is drawn, so the weight of its class counts w times as well.
+    """
     rng = np.random.default_rng(seed)
     scene = random_scene(rng, Wish(3, 2, 12, 6, 6, n_uncertain=3), linked_points=linked_points, link_weight=1.5)
     scene = replace(scene, sample_weight=rng.uniform(0, 3, size=12) * (rng.random(12) < 0.8))
     made, enumerate_all = COUPLINGS[coupling]
     found = enumerate_all(scene)
     assert_step(scene, made, found)
-    model = LinkMixture(**settings_of(scene), coupling=coupling, max_iter=0).fit(**fit_arguments(scene))
+    model = LinkMixture(**settings_of(scene), coupling=made, max_iter=0).fit(**fit_arguments(scene))
     assert model.log_likelihood_ == pytest.approx(found.log_likelihood, abs=1e-10)
 
 
@@ -87,7 +95,8 @@ def test_whole_weights_of_free_rows_are_repeated_rows_beside_links(coupling):
     np.testing.assert_array_equal(one.labels_[rows], other.labels_)
 
 
-def test_whole_weights_of_linked_rows_are_copies_that_must_link():
+@pytest.mark.parametrize("coupling", ["graph", Graph(sampling="chunklets")])
+def test_whole_weights_of_linked_rows_are_copies_that_must_link(coupling):
     """In a network; in the pairwise model a copy would bring a pair of its own."""
     X, y = blobs(40)
     links = Links.from_labels(y[:14], 15, random_state=2)
@@ -98,11 +107,14 @@ def test_whole_weights_of_linked_rows_are_copies_that_must_link():
     copies = [(int(first[row]), i) for i, row in enumerate(rows) if linked[i] and first[row] != i]
     assert copies
     together = Links(must=[*first[links.must].tolist(), *copies], cannot=first[links.cannot])
-    settings = {"coupling": "graph", "init": start(), "tol": 0, "max_iter": 8}
+    settings = {"coupling": coupling, "init": start(), "tol": 0, "max_iter": 8}
     one = LinkMixture(3, **settings).fit(X, links=links, sample_weight=weights)
     other = LinkMixture(3, **settings).fit(X[rows], links=together)
     assert_same_fit(one, other)
     np.testing.assert_array_equal(one.labels_[rows], other.labels_)
+    if coupling == "graph":  # class weights are shares of rows, each as often as it counts
+        shares = np.bincount(one.labels_, weights=weights, minlength=3) / weights.sum()
+        np.testing.assert_allclose(one.class_weights_, shares, rtol=0, atol=0.01)
 
 
 @pytest.mark.parametrize("init", ["kmeans++", "links", "given"])

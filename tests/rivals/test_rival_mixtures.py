@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkmix import LinkMixture, Links, links_satisfied
-from linkmix.couplings import MeanField, Projection
+from linkmix.couplings import Graph, MeanField, Projection
 from linkmix.couplings.projection import project
 from linkmix.rivals import EMPC, GMM, GMMEC, GMPR, PPC
 from linkmix.study.registry import METHODS
@@ -171,10 +171,22 @@ def test_gmm_is_scikit_learns(wine):
     np.testing.assert_allclose(ours.log_likelihood_, theirs.score(X) * len(X), rtol=1e-8)
 
 
-def test_gmm_ec_is_gm_pr_on_disjoint_links(wine):
+def test_gmm_ec_is_the_network_of_links(wine):
+    X, y = wine
+    links = Links.from_labels(y, 40, random_state=0)
+    settings = {"covariance_type": "diag", "random_state": 3}
+    rival = GMMEC(3, **settings).fit(X, links=links)
+    ours = LinkMixture(3, coupling="graph", **settings).fit(X, links=links)
+    np.testing.assert_array_equal(rival.log_likelihood_trace_, ours.log_likelihood_trace_)
+    np.testing.assert_array_equal(rival.labels_, ours.labels_)
+
+
+def test_the_original_gmm_ec_is_gm_pr_on_disjoint_links(wine):
     X, _ = wine
     links = Links(must=[(0, 1), (2, 60)], cannot=[(5, 100), (7, 140), (61, 150)])
-    one, other = (kind(3, covariance_type="diag", random_state=3).fit(X, links=links) for kind in (GMPR, GMMEC))
+    settings = {"covariance_type": "diag", "random_state": 3}
+    one = GMPR(3, **settings).fit(X, links=links)
+    other = LinkMixture(3, coupling=Graph(sampling="chunklets"), **settings).fit(X, links=links)
     np.testing.assert_allclose(one.log_likelihood_trace_, other.log_likelihood_trace_, rtol=1e-10)
     np.testing.assert_allclose(one.means_, other.means_, rtol=0, atol=1e-8)
 

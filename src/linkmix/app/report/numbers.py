@@ -284,15 +284,17 @@ def links_in_words(result: Result) -> str:
 
 
 def share_of(holds: Array) -> str:
-    """How many hold, with a percentage that is 0 or 100 only if none or all do.
+    """How many hold, also as a percentage."""
+    return f"{int(holds.sum()):,} ({percent(holds)})"
+
+
+def percent(holds: Array) -> str:
+    """Percentage that holds; 0 or 100 only if none or all do.
 
     Examples
     --------
-    >>> share_of(np.array([True] * 999 + [False])), share_of(np.array([True, True]))
-    ('999 (99 %)', '2 (100 %)')
+    >>> percent(np.array([True] * 999 + [False])), percent(np.array([True, True]))
+    ('99 %', '100 %')
     """
-    n = int(holds.sum())
-    percent = round(100 * n / len(holds))
-    if 0 < n < len(holds):
-        percent = min(max(percent, 1), 99)
-    return f"{n:,} ({percent} %)"
+    rounded = round(100 * float(holds.mean()))
+    return f"{rounded if holds.all() or not holds.any() else min(max(rounded, 1), 99)} %"

@@ -7,7 +7,7 @@ import numpy as np
 
 from linkmix.app.report import drawing
 from linkmix.app.report.drawing import Chart, cut, icon, number
-from linkmix.app.report.numbers import EDGES, UNSURE, Result, labels_alone, share_of
+from linkmix.app.report.numbers import EDGES, UNSURE, Result, labels_alone, percent, share_of
 from linkmix.basics.arrays import Array
 from linkmix.data.plane import plane
 from linkmix.native.versions import versions
@@ -116,9 +116,9 @@ def _cards(result: Result) -> list[tuple[str, str]]:
     if len(table):
         n_must = int(table["is_must"].sum())
         cards.append((f"links ({n_must:,} must, {len(table) - n_must:,} cannot)", f"{len(table):,}"))
-        cards.append(("links satisfied by the labels", share_of(table["holds"])))
+        cards.append(("links satisfied by the labels", percent(table["holds"])))
         if result.probabilities is not None:
-            cards.append(("links satisfied by the points alone", share_of(table["holds_alone"])))
+            cards.append(("links satisfied by the points alone", percent(table["holds_alone"])))
     else:
         cards.append(("links", "none"))
     if result.confidence is not None:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from sklearn.datasets import load_iris
 
 from bad_files import BAD
-from linkmix import AutoLinkMixture, LinkMixture, Links, purity
+from linkmix import AutoLinkMixture, LinkMixture, Links, links_satisfied, purity
 from linkmix.app.cli import main
 from linkmix.mixture import model_file
 from linkmix.study.registry import METHODS
@@ -55,7 +55,6 @@ def test_fit_writes_labels_model_and_report(points, folder):
     result = run("fit", points, "--links", "links.csv", "--classes", 3, "--out", "new/out")
     assert result.exit_code == 0, result.output
     assert listing(folder / "new" / "out") == ["labels.csv", "model.linkmix", "report.html"]
-    assert "150 points, 4 columns, 3 classes; 4 must-links and 16 cannot-links, 100 % satisfied." in result.output
     labels = pd.read_csv("new/out/labels.csv", dtype={"id": str})
     assert list(labels) == ["id", "label", "confidence", "probability_0", "probability_1", "probability_2"]
     assert labels["id"].tolist() == IDS
@@ -64,6 +63,20 @@ def test_fit_writes_labels_model_and_report(points, folder):
     expected = AutoLinkMixture(3, random_state=0).fit(IRIS, links=LINKS)
     np.testing.assert_array_equal(labels["label"], expected.labels_)
     np.testing.assert_allclose(labels.filter(like="probability"), expected.predict_proba(IRIS), atol=1e-6)
+    np.testing.assert_allclose(
+        labels["confidence"], expected.predict_proba(IRIS)[np.arange(150), expected.labels_], atol=1e-6
+    )
+    assert expected.temperatures_[0] > 1  # so these are calibrated, and that is said
+    assert "labels.csv: id, label, confidence and probability of each class (calibrated)\n" in result.stdout
+    said = result.stdout.splitlines()
+    assert said[:3] == [str(expected.quality_), "", "150 points, 4 columns, 3 classes."]
+    alone = links_satisfied(expected.predict(IRIS), LINKS)
+    assert said[3] == (
+        "20 links (4 must, 16 cannot); satisfied by the labels: 20 (100 %); "
+        f"by the points alone: {20 * alone:.0f} ({100 * alone:.0f} %)."
+    )
+    report = (folder / "new" / "out" / "report.html").read_text()
+    assert 0 < report.index(str(expected.quality_)) < report.index("candidates, the links agree best")
     np.testing.assert_allclose(model.predict_proba(IRIS), expected.predict_proba(IRIS), atol=1e-12)
 
 
@@ -71,6 +84,7 @@ def test_fit_without_links_and_without_ids(folder):
     (folder / "plain.csv").write_text("".join(f"{a},{b}\n" for a, b in [("x", "y"), *IRIS[:, 2:].tolist()]))
     result = run("fit", "plain.csv", "--classes", 2, "--out", "out")
     assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("No links, so nothing can be said about how good this is: give some, or run ")
     assert pd.read_csv("out/labels.csv")["id"].tolist() == list(range(150))
     assert "No links were given" in (folder / "out" / "report.html").read_text()
 
@@ -141,7 +155,7 @@ def test_the_number_of_classes_is_chosen(folder):
     assert re.search(rf"^{chosen} .*chosen$", result.output, re.MULTILINE)
     result = run("fit", "points.csv", "--links", "links.csv")
     assert result.exit_code == 0, result.output
-    assert f"{chosen} classes;" in result.output
+    assert f"{chosen} classes.\n" in result.output
     assert "Number of classes" in (folder / "linkmix-out" / "report.html").read_text()
 
 
@@ -198,6 +212,27 @@ def test_explain_names_columns_and_links(folder):
     assert f"Links force them apart:\n  {a} and {b} cannot link" in result.output
     same = run("explain", "linkmix-out/model.linkmix", "points.csv", "000", "001")
     assert "In the same class with probability 1.000" in same.output
+
+
+def test_the_columns_of_explain_add_up_to_the_calibrated_probability(folder):
+    X = np.hstack([IRIS, np.random.default_rng(0).normal(size=(150, 20))])  # more columns than are listed
+    X[60, 2] = np.nan
+    columns = COLUMNS + [f"noise{j}" for j in range(20)]
+    pd.DataFrame(X, columns=columns).to_csv("wide.csv", index=False)
+    model = AutoLinkMixture(3, budget="small", random_state=0).fit(X, links=LINKS)
+    model_file.save("wide.linkmix", model, {"columns": columns, "id": None})
+    result = run("explain", "wide.linkmix", "wide.csv", 60, 120)
+    assert result.exit_code == 0, result.output
+    p = model.predict_proba(X[[60, 120]])
+    together = p[0] @ p[1]
+    assert f"In the same class with calibrated probability {together:.3f}, judged by the points alone." in result.output
+    rows = re.findall(r"^  (\S.*?) {2,}([-+]\d+\.\d\d)(?:  (.*))?$", result.output, re.MULTILINE)
+    assert [name for name, _, _ in (rows[0], *rows[-2:])] == ["with no column", "4 more columns", "sum"]
+    assert len(rows) == 1 + 20 + 2
+    assert rows[-1][2] == f"the log-odds of probability {together:.3f}"
+    assert float(rows[-1][1]) == pytest.approx(np.log(together / (1 - together)), abs=0.006)
+    assert sum(float(value) for _, value, _ in rows[:-1]) == pytest.approx(float(rows[-1][1]), abs=0.006 * len(rows))
+    assert "missing and " in result.output
 
 
 @pytest.mark.slow
@@ -513,7 +548,14 @@ def test_the_report_needs_nothing_from_outside(folder):
     assert "https://" not in content
     assert "url(" not in content
     assert "@import" not in content
-    for part in ("The classes", "What sets each class apart", "Links", "To review", "Convergence", "Confidence"):
+    for part in (
+        "The classes",
+        "What sets each class apart",
+        "Links",
+        "Broken links",
+        "Worth a second look",
+        "Convergence",
+    ):
         assert part in content
     assert "prefers-color-scheme: dark" in content
 

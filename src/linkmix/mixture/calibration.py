@@ -11,6 +11,7 @@ that brings it to this level.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
@@ -106,6 +107,9 @@ class Quality:
     --------
     >>> print(Quality(0.871, 0.81, 0.92, 0.55, 50))
     About 87 % of all pairs are judged as you would (81 to 92 %), from 50 links.
+    >>> print(Quality(0.58, 0.47, 0.69, 0.55, 10))  # doctest: +NORMALIZE_WHITESPACE
+    About 58 % of all pairs are judged as you would (47 to 69 %), from 10 links. That may be no better than chance:
+    random labels would judge 55 % right. More links, other columns or another number of classes may help.
     """
 
     pairs_right: float
@@ -130,9 +134,14 @@ class Quality:
         if self.better_than_chance:
             return said
         return (
-            f"{said} This may be no better than chance, which gets {100 * self.by_chance:.0f} % right: more links, "
-            "other columns or another number of classes may help."
+            f"{said} That may be no better than chance: random labels would judge {100 * self.by_chance:.0f} % right. "
+            "More links, other columns or another number of classes may help."
         )
+
+
+def is_calibrated(model: Any) -> bool:
+    """Whether the probabilities of a fitted estimator are calibrated."""
+    return bool(getattr(model, "calibrate", False)) and hasattr(model, "temperatures_")  # early files have none
 
 
 def tempered(log_joint: Floats, temperature: float) -> Floats:

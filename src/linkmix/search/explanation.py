@@ -1,16 +1,23 @@
 """Explains why a model puts two points in the same class or not: the contribution of each column."""
 
 from dataclasses import dataclass
+from itertools import permutations
+from math import factorial
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.utils import get_tags
 
-from linkmix.basics.arrays import Floats
+from linkmix.basics.arrays import Array, Floats, Ints
 
 LEAST = 1e-300
 """Smallest probability, so that log-odds are finite."""
+MOST_COLUMNS = 6
+"""With more columns than this, contributions are averaged over some of their orders only."""
+N_STEPS = 2048
+"""Number of columns added, over all orders, where these are drawn."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +30,20 @@ class Pair:
         Probability of each class for both points, each from the point alone.
     together : float
         Probability that both are in the same class.
+    log_odds : float
+        Log-odds of being in the same class: ``log(together / (1 - together))``.
+    prior : float or None
+        Log-odds of two points of which nothing is known. None for a model that does not allow missing values.
     drives : ndarray of shape (n_features,) or None
-        Contribution of each column: by how much the log-odds of being in the same class would fall if the value of this
-        column were missing for both points. None for a model that does not allow missing values.
+        Contribution of each column: its Shapley value, which is what it adds to the log-odds when the columns become
+        known one after another, averaged over the orders of the columns. ``prior + drives.sum()`` is `log_odds`. None
+        for a model that does not allow missing values.
     """
 
     probabilities: Floats
     together: float
+    log_odds: float
+    prior: float | None
     drives: Floats | None
 
 
@@ -39,7 +53,7 @@ def explain(model: Any, pair: ArrayLike) -> Pair:
     Parameters
     ----------
     model : estimator
-        Fitted, with ``predict_proba``.
+        Fitted, with ``predict_proba``. If that is calibrated, so is the explanation.
     pair : array-like of shape (2, n_features)
         The two points.
 
@@ -57,18 +71,40 @@ def explain(model: Any, pair: ArrayLike) -> Pair:
     >>> pair = explain(LinkMixture(2, covariance_type="diag", random_state=0).fit(X), X[[0, 4]])
     >>> pair.together < 0.01, bool(pair.drives[0] < -5), bool(abs(pair.drives[1]) < 1)
     (True, True, True)
+    >>> bool(np.isclose(pair.prior + pair.drives.sum(), np.log(pair.together / (1 - pair.together))))
+    True
     """
     points = np.asarray(pair, dtype=np.float64)
     probabilities = model.predict_proba(points)
     together = float((probabilities[0] * probabilities[1]).sum())
-    drives = None
-    if get_tags(model).input_tags.allow_nan:
-        n_features = points.shape[1]
-        without = np.repeat(points[None], n_features, axis=0)  # (d, 2, d)
-        without[np.arange(n_features), :, np.arange(n_features)] = np.nan
-        p = model.predict_proba(without.reshape(-1, n_features)).reshape(n_features, 2, -1)
-        drives = _log_odds(probabilities) - _log_odds(p)
-    return Pair(probabilities, together, drives)
+    log_odds = float(_log_odds(probabilities))
+    if not get_tags(model).input_tags.allow_nan:
+        return Pair(probabilities, together, log_odds, None, None)
+    n_features = points.shape[1]
+    orders = _orders(n_features)
+    known = _known(orders)  # (n_orders, d + 1, d)
+    sets, which = np.unique(known.reshape(-1, n_features), axis=0, return_inverse=True)
+    shown = np.where(sets[:, None], points, np.nan)  # (n_sets, 2, d)
+    p = model.predict_proba(shown.reshape(-1, n_features)).reshape(len(sets), 2, -1)
+    path = _log_odds(p)[which.reshape(known.shape[:2])]  # (n_orders, d + 1)
+    drives = np.bincount(orders.ravel(), np.diff(path, axis=1).ravel(), n_features) / len(orders)
+    return Pair(probabilities, together, log_odds, float(path[0, 0]), drives)
+
+
+def _orders(n_features: int) -> Ints:
+    """All orders of the columns, or some, each together with its reverse; shape (n_orders, d)."""
+    if n_features <= MOST_COLUMNS:
+        every = permutations(range(n_features))
+        return np.fromiter(every, dtype=(np.int64, n_features), count=factorial(n_features))
+    random = RandomState(0)
+    drawn = np.array([random.permutation(n_features) for _ in range(max(1, N_STEPS // (2 * n_features)))])
+    return np.concatenate([drawn, drawn[:, ::-1]])
+
+
+def _known(orders: Ints) -> Array:
+    """Which columns are known after 0, 1, ..., d steps of each order; shape (n_orders, d + 1, d)."""
+    place = np.argsort(orders, axis=1)  # of each column in the order
+    return place[:, None, :] < np.arange(orders.shape[1] + 1)[None, :, None]
 
 
 def _log_odds(p: Floats) -> Floats:

@@ -63,7 +63,7 @@ def choose(
             ]
             for row in choice
         ]
-        print_table(["classes", "links broken", "log-probability of links", "BIC", ""], rows)
+        print_table(["classes", "links missed by the points alone", "log-probability of links", "BIC", ""], rows)
         click.echo()
     best = shapes[0]
     rows = [
@@ -76,7 +76,7 @@ def choose(
         ]
         for number, row in enumerate(shapes)
     ]
-    print_table(["clusters per class", "covariance", "links broken", "BIC", ""], rows)
+    print_table(["clusters per class", "covariance", "links missed by the points alone", "BIC", ""], rows)
     given = "" if links is None else f" --links {links}"
     chosen = f"--clusters-per-class {best['clusters_per_class']} --covariance {best['covariance_type']}"
     click.echo(f"\nlinkmix fit {points}{given} --classes {n_classes} --method linkmix {chosen} --scale")

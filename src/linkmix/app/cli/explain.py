@@ -1,5 +1,6 @@
 """The command explain."""
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Columns that are shown."""
+BEFORE = "with no column"
+"""Names the log-odds of two points of which nothing is known."""
 
 
 @click.command()
@@ -27,7 +30,7 @@ def explain(model: Path, points: Path, a: str, b: str, links: Path | None, id_co
     """Explain why two points are together, or apart.
 
     MODEL is a file that linkmix fit wrote, A and B are the ids of two points. Prints how probable it is that both are
-    in the same class, which columns speak for and against it, and which links force it.
+    in the same class, what each column adds to that, and which links force it.
 
     \b
     Examples:
@@ -38,6 +41,7 @@ def explain(model: Path, points: Path, a: str, b: str, links: Path | None, id_co
         from linkmix.app.cli.points import refuse_gaps
         from linkmix.app.cli.saved_models import load, read_for, scaled
         from linkmix.links.forcing import forcing_links
+        from linkmix.mixture.calibration import is_calibrated
         from linkmix.search.explanation import explain as explain_pair
         from linkmix.tables import Points, read_links
 
@@ -54,9 +58,10 @@ def explain(model: Path, points: Path, a: str, b: str, links: Path | None, id_co
     for name, p in zip((a, b), pair.probabilities, strict=True):
         order = (-p).argsort()[:3]
         click.echo(f"{name}: " + ", ".join(f"class {m} with probability {p[m]:.3f}" for m in order if p[m] > 5e-4))
-    click.echo(f"\nIn the same class with probability {pair.together:.3f}, judged by the points alone.")
-    if pair.drives is not None:
-        show_drives(pair.drives.tolist(), two)
+    kind = "calibrated probability" if is_calibrated(saved) else "probability"
+    click.echo(f"\nIn the same class with {kind} {pair.together:.3f}, judged by the points alone.")
+    if pair.drives is not None and pair.prior is not None:
+        show_drives(pair.prior, pair.drives.tolist(), pair.together, two)
     if known is not None:
         show_forced(forced, table, known, rows)
 
@@ -75,16 +80,20 @@ def find(points: Path, table: "Points", value: str) -> int:
     return row
 
 
-def show_drives(drives: list[float], two: "Points") -> None:
-    """Print which columns speak for the same class, and which against it."""
+def show_drives(prior: float, drives: list[float], together: float, two: "Points") -> None:
+    """Print what each column adds to the log-odds of the same class, down to their sum."""
     click.echo("\nWhat each column adds to the log-odds of the same class, and the two values:")
-    width = min(max(map(len, two.columns)), 40)
-    for j in sorted(range(len(drives)), key=lambda j: -abs(drives[j]))[:SHOWN]:
+    width = max(min(max(map(len, two.columns)), 40), len(BEFORE))
+    click.echo(f"  {BEFORE:{width}}  {prior:+8.2f}")
+    order = sorted(range(len(drives)), key=lambda j: -abs(drives[j]))
+    for j in order[:SHOWN]:
         effect = "for" if drives[j] > 0.05 else "against" if drives[j] < -0.05 else "neither"
-        values = f"{two.X[0, j]:g} and {two.X[1, j]:g}"
+        values = " and ".join("missing" if isnan(x) else f"{x:g}" for x in two.X[:, j].tolist())
         click.echo(f"  {two.columns[j][:40]:{width}}  {drives[j]:+8.2f}  {effect:8} {values}")
-    if len(drives) > SHOWN:
-        click.echo(f"  and {len(drives) - SHOWN} columns with less effect")
+    if order[SHOWN:]:
+        rest = f"{len(order) - SHOWN} more columns"
+        click.echo(f"  {rest:{width}}  {sum(drives[j] for j in order[SHOWN:]):+8.2f}")
+    click.echo(f"  {'sum':{width}}  {prior + sum(drives):+8.2f}  the log-odds of probability {together:.3f}")
 
 
 def show_forced(

@@ -88,8 +88,9 @@ def fit(
 ) -> None:
     """Cluster the rows of a table with links.
 
-    POINTS is a CSV, TSV or Parquet file with one row per point. Writes labels.csv (id, label, confidence and the
-    probability of each class), model.linkmix for linkmix predict, and report.html, a page that shows the classes.
+    POINTS is a CSV, TSV or Parquet file with one row per point. Says first how good the result is, as far as the links
+    tell. Writes labels.csv (id, label, confidence and the probability of each class), model.linkmix for linkmix
+    predict, and report.html, a page that shows the classes.
 
     \b
     Examples:
@@ -234,13 +235,17 @@ def write(folder: Path, result: "Result", notes: dict[str, Any]) -> list[tuple[P
     with ExitStack() as stack:
         html = stack.enter_context(aside(folder / REPORT))
         html.write_text(page(result), encoding="utf-8")
-        written = [(folder / REPORT, "the classes, what sets them apart, and links to review; open it in a browser")]
+        shown = "the classes, what sets them apart, and links worth a second look; open it in a browser"
+        written = [(folder / REPORT, shown)]
         if result.probabilities is not None:
             model_file.save(stack.enter_context(aside(folder / MODEL)), result.model, notes)
             written.append((folder / MODEL, "the model, for linkmix predict and linkmix explain"))
         labels = stack.enter_context(aside(folder / LABELS))
         write_labels(labels, result.points.ids, result.labels, result.probabilities, id_name=id_name)
-        columns = "id and label" if result.probabilities is None else "id, label, confidence, probability of each class"
+        columns = "id and label"
+        if result.probabilities is not None:
+            calibrated = " (calibrated)" if result.calibrated else " (not calibrated)"
+            columns = f"id, label, confidence and probability of each class{calibrated}"
         written.append((folder / LABELS, columns))
     if result.probabilities is None:
         (folder / MODEL).unlink(missing_ok=True)  # of an earlier fit, which these labels do not come from
@@ -248,13 +253,13 @@ def write(folder: Path, result: "Result", notes: dict[str, Any]) -> list[tuple[P
 
 
 def show(result: "Result", written: list[tuple[Path, str]]) -> None:
-    """Print the summary."""
+    """Print the summary: first of all how good the result is."""
     import numpy as np
 
-    from linkmix.study.metrics import links_satisfied
+    from linkmix.app.report import links_in_words
 
+    click.echo(f"{result.how_good}\n")
     n, d = result.points.X.shape
-    links = result.links
     said = ", ".join(
         f"{number:,} {one if number == 1 else many}"
         for number, one, many in (
@@ -263,10 +268,9 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
             (result.n_classes, "class", "classes"),
         )
     )
-    if links.n_must + links.n_cannot:
-        share = links_satisfied(result.labels, links)
-        said += f"; {links.n_must} must-links and {links.n_cannot} cannot-links, {100 * share:.0f} % satisfied"
     click.echo(said + ".")
+    if len(result.link_table):
+        click.echo(links_in_words(result))
     for note in result.notes:
         click.echo(f"Note: {note}.")
     click.echo()

@@ -11,6 +11,8 @@ from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.data.blocks import Blocks
 from linkmix.data.summary import Summary, summarise
 from linkmix.links import Links
+from linkmix.mixture.calibration import Quality, is_calibrated
+from linkmix.plots.pages import count
 from linkmix.tables import Points
 
 UNSURE = 0.8
@@ -89,6 +91,40 @@ class Result:
         """Probability of the labels of the given points; None without probabilities."""
         return None if self.probabilities is None else np.asarray(self.probabilities[rows, self.labels[rows]])
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether the probabilities are calibrated."""
+        return is_calibrated(self.model)
+
+    @property
+    def quality(self) -> Quality | None:
+        """How good the result is; None if that cannot be told."""
+        return getattr(self.model, "quality_", None)
+
+    @property
+    def how_good(self) -> str:
+        """How good the result is, or why that cannot be told and what to do about it."""
+        if self.quality is not None:
+            return str(self.quality)
+        if not hasattr(self.model, "quality_"):
+            return "How good this is was not estimated: only --method auto does that."
+        if not self.model.calibrate:
+            return "How good this is was not estimated, because of calibrate=False: fit with calibrate=True."
+        unknown = "so nothing can be said about how good this is"
+        n_must, n_cannot = self.links.n_must, self.links.n_cannot
+        if not n_must and not n_cannot:
+            return f"No links, {unknown}: give some, or run linkmix label."
+        if not n_cannot:
+            return f"Only must-links, {unknown}: add cannot-links, between points that belong apart."
+        if not n_must:
+            return f"Only cannot-links, {unknown}: add must-links, between points that belong together."
+        return f"Too few links, {unknown}: give more of both kinds."
+
+    @cached_property
+    def link_table(self) -> Array:
+        """All links, as `review` lists them."""
+        return review(self)
+
     @cached_property
     def summary(self) -> Summary:
         """Mean and spread of each column."""
@@ -113,7 +149,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How probable the labels are, each given its point alone.
+    """How probable the labels are, each given its point alone: calibrated, if the model is.
 
     Attributes
     ----------
@@ -198,7 +234,7 @@ def _numbered(X: Floats) -> Iterator[tuple[int, Floats]]:
 
 
 def review(result: Result) -> Array:
-    """All links: those that the labels break first, then the ones most likely to be wrong.
+    """All links, each pair once per kind: those that the labels break first, then the ones most likely to be wrong.
 
     Parameters
     ----------
@@ -208,22 +244,57 @@ def review(result: Result) -> Array:
     Returns
     -------
     structured ndarray
-        ``a``, ``b``, ``is_must``, ``holds`` (for the labels), ``holds_alone`` (for labels from the points alone) and
-        ``probability_wrong``, which is NaN if the method does not estimate it.
+        ``a``, ``b``, ``is_must``, ``holds`` (for the labels), ``holds_alone`` (for labels from the points alone, which
+        are those of ``predict``) and ``probability_wrong``, which is NaN if the method does not estimate it.
     """
-    links = result.links.distinct()
+    links = Links(result.links.must, result.links.cannot).distinct()  # whoever said so
     table = np.empty(links.n_must + links.n_cannot, dtype=LINK)
     ends = np.concatenate([links.must, links.cannot])  # (n_links, 2)
     table["a"], table["b"] = ends.T
     table["is_must"] = np.arange(len(table)) < links.n_must
     labels = result.labels[ends]
-    alone = labels if result.probabilities is None else result.probabilities[ends].argmax(axis=2)
+    alone = labels_alone(result, ends)
     for name, pairs in (("holds", labels), ("holds_alone", alone)):
         table[name] = (pairs[:, 0] == pairs[:, 1]) == table["is_must"]
-    wrong = {
-        (int(a), int(b), kind == "must"): float(p) for a, b, kind, p in getattr(result.model, "links_to_review_", ())
-    }
+    wrong: dict[tuple[int, int, bool], float] = {}
+    for a, b, kind, p in getattr(result.model, "links_to_review_", ()):  # the most suspicious first
+        wrong.setdefault((int(a), int(b), kind == "must"), float(p))
     table["probability_wrong"] = [
         wrong.get(key, np.nan) for key in zip(*(table[name].tolist() for name in ("a", "b", "is_must")), strict=True)
     ]
-    return np.asarray(table[np.lexsort((-table["probability_wrong"], table["holds_alone"], table["holds"]))])
+    return np.asarray(table[np.lexsort((table["holds_alone"], -table["probability_wrong"], table["holds"]))])
+
+
+def labels_alone(result: Result, rows: Ints) -> Ints:
+    """Labels of some points from these alone, without links; those of the fit, if the method gives no probabilities."""
+    if result.probabilities is None:
+        return np.asarray(result.labels[rows])
+    return np.asarray(result.probabilities[rows].argmax(axis=-1))
+
+
+def links_in_words(result: Result) -> str:
+    """How many links there are, and how many of them the labels and the points alone satisfy."""
+    table = result.link_table
+    n_must = int(table["is_must"].sum())
+    said = f"{count(len(table), 'link')} ({n_must:,} must, {len(table) - n_must:,} cannot); "
+    said += f"satisfied by the labels: {share_of(table['holds'])}"
+    if result.probabilities is not None:
+        said += f"; by the points alone: {share_of(table['holds_alone'])}"
+    return f"{said}."
+
+
+def share_of(holds: Array) -> str:
+    """How many hold, also as a percentage."""
+    return f"{int(holds.sum()):,} ({percent(holds)})"
+
+
+def percent(holds: Array) -> str:
+    """Percentage that holds; 0 or 100 only if none or all do.
+
+    Examples
+    --------
+    >>> percent(np.array([True] * 999 + [False])), percent(np.array([True, True]))
+    ('99 %', '100 %')
+    """
+    rounded = round(100 * float(holds.mean()))
+    return f"{rounded if holds.all() or not holds.any() else min(max(rounded, 1), 99)} %"

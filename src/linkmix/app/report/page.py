@@ -7,12 +7,13 @@ import numpy as np
 
 from linkmix.app.report import drawing
 from linkmix.app.report.drawing import Chart, cut, icon, number
-from linkmix.app.report.numbers import EDGES, UNSURE, Result, review
+from linkmix.app.report.numbers import EDGES, UNSURE, Result, labels_alone, percent, share_of
 from linkmix.basics.arrays import Array
 from linkmix.data.plane import plane
 from linkmix.native.versions import versions
 from linkmix.plots.pages import count, render
 from linkmix.plots.palette import COLOURS
+from linkmix.search.contest import THE_BEST
 
 MOST_POINTS = 3000
 """With more points than this, the map shows a random choice of this size and the linked points that it needs."""
@@ -42,19 +43,19 @@ def page(result: Result) -> str:
     str
         HTML that needs no other file, runs no script, and loads nothing from a network.
     """
-    table = review(result)
     board = getattr(result.model, "leaderboard_", ())
     used = (f"{name} {value}" for name, value in versions().items() if name not in ("system", "computes"))
     return render(
         _TEMPLATE,
         result=result,
         command=result.command,
+        quality=_quality(result),
         how=_how(result),
-        cards=_cards(result, table),
-        map=_map(result, table),
+        cards=_cards(result),
+        map=_map(result),
         classes=[_profile(result, m) for m in range(min(result.n_classes, MOST_CLASSES))],
         largest=number(_largest(result)),
-        links=_links(result, table),
+        links=_links(result),
         convergence=_convergence(result),
         confidence=_confidence(result),
         choice=_choice(result),
@@ -68,6 +69,29 @@ def page(result: Result) -> str:
     )
 
 
+def _quality(result: Result) -> dict[str, Any] | None:
+    quality = result.quality
+    if quality is None:
+        return None
+    low, middle, high, chance = (
+        100 * value for value in (quality.low, quality.pairs_right, quality.high, quality.by_chance)
+    )
+    return {
+        "better": quality.better_than_chance,
+        "left": low,
+        "width": high - low,
+        "middle": middle,
+        "chance": chance,
+        "said": f"On a scale from 0 to 100 % of all pairs: the interval from {low:.0f} to {high:.0f} % "
+        f"{'is above' if quality.better_than_chance else 'includes or is below'} chance, {chance:.0f} %.",
+        "keys": (
+            ("middle", f"judged right: about {middle:.0f} %"),
+            ("interval", f"90 % interval: {low:.0f} to {high:.0f} %"),
+            ("chance", f"by chance: {chance:.0f} %"),
+        ),
+    }
+
+
 def _how(result: Result) -> str:
     board: Any = getattr(result.model, "leaderboard_", ())
     if not len(board):
@@ -76,27 +100,36 @@ def _how(result: Result) -> str:
     shape = f"{count(int(clusters), 'cluster')} per class{', from one pool that all classes share' if shared else ''}"
     members = len(getattr(result.model, "estimators_", ()))
     more = f", and {members - 1} more in a committee" if members > 1 else ""
-    best = f"the start “{board['start'][0]}” and {shape}{more}"
-    return f"Of {len(board)} candidates, the {'others' if result.links.empty else 'links'} agree best with {best}."
+    who = "others" if result.links.empty else "links"
+    begun = _start(board["start"][0])
+    return f"Of {len(board)} candidates, the {who} agree best with one that began from {begun}: {shape}{more}."
 
 
-def _cards(result: Result, table: Array) -> list[tuple[str, str]]:
+def _start(name: str) -> str:
+    return "what the best candidates agree on" if name == THE_BEST else f"“{name}”"
+
+
+def _cards(result: Result) -> list[tuple[str, str]]:
+    table = result.link_table
     n, d = result.points.X.shape
     cards = [("points", f"{n:,}"), ("columns", f"{d:,}"), ("classes", f"{result.n_classes:,}")]
     if len(table):
         n_must = int(table["is_must"].sum())
         cards.append((f"links ({n_must:,} must, {len(table) - n_must:,} cannot)", f"{len(table):,}"))
-        cards.append(("links satisfied", f"{100 * table['holds'].mean():.0f} %"))
+        cards.append(("links satisfied by the labels", percent(table["holds"])))
+        if result.probabilities is not None:
+            cards.append(("links satisfied by the points alone", percent(table["holds_alone"])))
     else:
         cards.append(("links", "none"))
     if result.confidence is not None:
-        cards.append(("mean confidence", f"{result.confidence.mean:.3f}"))
+        name = "mean confidence (calibrated)" if result.calibrated else "mean confidence (not calibrated)"
+        cards.append((name, f"{result.confidence.mean:.3f}"))
     return cards
 
 
-def _map(result: Result, table: Array) -> dict[str, Any]:
+def _map(result: Result) -> dict[str, Any]:
     X, ids = result.points.X, result.points.ids
-    drawn = table[:MOST_LINKS]
+    drawn = result.link_table[:MOST_LINKS]
     linked = np.unique(np.concatenate([drawn["a"], drawn["b"]]))
     rows = np.arange(len(X))
     if len(X) > MOST_POINTS:
@@ -150,43 +183,45 @@ def _largest(result: Result) -> float:
     return max(float(np.abs(result.profiles.differences).max()), 1e-9)
 
 
-def _links(result: Result, table: Array) -> dict[str, Any]:
-    summary = []
-    for name, chosen in (("must-links", table[table["is_must"]]), ("cannot-links", table[~table["is_must"]])):
-        if len(chosen):
-            held = [f"{int(chosen[by].sum()):,} ({100 * chosen[by].mean():.0f} %)" for by in ("holds", "holds_alone")]
-            summary.append((name, f"{len(chosen):,}", *held))
-    n_broken = int((~table["holds"]).sum())
-    n_doubtful = int((table["holds"] & (table["probability_wrong"] > 0.5)).sum())
-    to_review = [f"{count(n_broken, 'link is', 'links are')} broken"] if n_broken else []
-    if n_doubtful:
-        to_review.append(f"{count(n_doubtful, 'other is', 'others are')} more likely wrong than right")
+def _links(result: Result) -> dict[str, Any]:
+    table = result.link_table
+    by = ("holds",) if result.probabilities is None else ("holds", "holds_alone")
+    summary = [
+        (name, f"{len(chosen):,}", *(share_of(chosen[one]) for one in by))
+        for name, chosen in (("must-links", table[table["is_must"]]), ("cannot-links", table[~table["is_must"]]))
+        if len(chosen)
+    ]
+    doubtful = ~table["holds_alone"] | (table["probability_wrong"] > 0.5)
     reliability = getattr(result.mixture, "annotator_reliability_", {})
     return {
         "n": len(table),
         "summary": summary,
-        "to_review": " and ".join(to_review) or "No link is broken, and none is more likely wrong than right",
-        "first": [_link(result, link) for link in table[:SHOWN_LINKS]],
-        "rest": [_link(result, link) for link in table[SHOWN_LINKS:MOST_LINKS]],
+        "broken": _listed(result, table[~table["holds"]]),
+        "doubtful": _listed(result, table[table["holds"] & doubtful]),
         "annotators": [(str(who), f"{p:.2f}") for who, p in sorted(reliability.items(), key=lambda item: item[1])],
     }
 
 
+def _listed(result: Result, links: Array) -> dict[str, Any]:
+    """Links to list; the first ones are always visible."""
+    shown = [_link(result, link) for link in links[:MOST_LINKS]]
+    return {"n": len(links), "first": shown[:SHOWN_LINKS], "rest": shown[SHOWN_LINKS:]}
+
+
 def _link(result: Result, link: Array) -> dict[str, Any]:
-    ends, wrong = [int(link["a"]), int(link["b"])], float(link["probability_wrong"])
+    ends, wrong = np.array([link["a"], link["b"]]), float(link["probability_wrong"])
     return {
-        "ids": [cut(str(result.points.ids[row])) for row in ends],
+        "ids": [cut(str(result.points.ids[row])) for row in ends.tolist()],
         "kind": "must" if link["is_must"] else "cannot",
-        "labels": [int(result.labels[row]) for row in ends],
-        "holds": bool(link["holds"]),
-        "holds_alone": bool(link["holds_alone"]),
+        "labels": result.labels[ends].tolist(),
+        "alone": labels_alone(result, ends).tolist(),
         "wrong": "-" if np.isnan(wrong) else f"{wrong:.3f}",
     }
 
 
 def _convergence(result: Result) -> dict[str, Any] | None:
     mixture = result.mixture
-    if mixture is None:
+    if mixture is None or mixture.n_iter_ < 2:  # one step says nothing
         return None
     trace = np.asarray(mixture.log_likelihood_trace_, dtype=np.float64)
     title = "Log-likelihood after each step of EM"
@@ -222,7 +257,7 @@ def _choice(result: Result) -> list[tuple[str, ...]]:
 
 def _candidate(row: Array) -> tuple[str, ...]:
     return (
-        str(row["start"]),
+        _start(str(row["start"])).strip("“”"),
         str(row["shape"]),
         number(float(row["links_broken"])),
         f"{row['log_probability_of_links']:.2f}",

@@ -76,12 +76,15 @@ class LeftOut:
         Log of class weight times density.
     links : Links
         Links that it had not seen.
+    at : ndarray of shape (n_left_links,)
+        Their positions among all links, must-links first.
     rows, labels : ndarray of shape (n_left,)
         Rows whose known labels it had not seen, and these labels.
     """
 
     log_joint: Floats
     links: Links
+    at: Ints
     rows: Ints
     labels: Ints
 
@@ -268,6 +271,31 @@ def quality(
     same, truly_same = float(judged_same.mean()), (n_same + settings.implied * share) / (n_said + settings.implied)
     by_chance = same * truly_same + (1 - same) * (1 - truly_same)
     return Quality(float(posterior @ shares_right), float(low), float(high), by_chance, n_said)
+
+
+def left_out_together(left_outs: Sequence[LeftOut], level: float, n_links: int) -> Floats:
+    """Probability that the two points of each link share a class, by the refit that had not seen the link.
+
+    Parameters
+    ----------
+    left_outs : sequence of LeftOut
+        Refits that together leave out each link once.
+    level : float
+        How sure they may be.
+    n_links : int
+        Number of links.
+
+    Returns
+    -------
+    ndarray of shape (n_links,)
+        Must-links first. One half where no refit succeeded.
+    """
+    together = np.full(n_links, 0.5)
+    for one in left_outs:
+        P = tempered(one.log_joint, float(temperatures(one.log_joint, np.array([level]))[0]))
+        a, b = np.concatenate([one.links.must, one.links.cannot]).T
+        together[one.at] = np.einsum("im,im->i", P[a], P[b])
+    return together
 
 
 def _pair_levels(n_classes: int, spread: float) -> Floats:

@@ -4,7 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -18,12 +18,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.checks import Constraints, check_sample_weight
+from linkmix.basics.errors import InfeasibleLinks, LinkConflict
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size, has_values
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
 from linkmix.links.checks import as_links, check_known_labels, check_links
 from linkmix.mixture import model_file
+from linkmix.mixture.settings import names_annotators
 
 PointsLike = ArrayLike | Source
 
@@ -45,6 +47,7 @@ class Request:
     links: Links
     rows: ArrayLike | None
     sample_weight: Floats | None
+    contradicted: bool = False  # links that name their annotators contradict each other, so some of them are wrong
 
     def knowledge(self, n_classes: int, *, learn_reliability: bool) -> Knowledge[Array | Table]:
         """All input, checked for consistency and against the number of classes."""
@@ -102,7 +105,13 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         given = as_links(links, must_link, cannot_link)
         points, columns = let_in(self, X, self._door(reset=True), reset=True)
         weights = check_sample_weight(sample_weight, len(points))
-        found = self._solve(Request(points, y, given, rows, weights), check_random_state(self.random_state))
+        request = Request(points, y, given, rows, weights)
+        try:
+            found = self._solve(request, check_random_state(self.random_state))
+        except (LinkConflict, InfeasibleLinks):
+            if not names_annotators(given):
+                raise
+            found = self._solve(replace(request, contradicted=True), check_random_state(self.random_state))
         self.take_over(found, columns)
         return self
 

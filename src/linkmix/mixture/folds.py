@@ -20,6 +20,8 @@ class Fold:
     ----------
     kept, left : Links
         Links that it sees, and those that it does not.
+    at : ndarray of shape (n_left_links,)
+        Positions of the latter among all links, must-links first.
     known : ndarray of shape (n_samples,) or None
         Known labels that it sees.
     rows, labels : ndarray of shape (n_left,)
@@ -28,6 +30,7 @@ class Fold:
 
     kept: Links
     left: Links
+    at: Ints
     known: Ints | None
     rows: Ints
     labels: Ints
@@ -74,6 +77,7 @@ def folds(links: Links, known: Ints | None, random: RandomState) -> Iterator[Fol
         yield Fold(
             links.where(must != fold, cannot != fold),
             links.where(must == fold, cannot == fold),
+            np.flatnonzero(of_link == fold),
             seen,
             told[left],
             labels[left],

@@ -64,7 +64,8 @@ class LinkMixture(LinkEstimator):
         network and is exact where links share points, ``"none"`` is an ordinary mixture.
     reliability : {"auto", "given", "learn"}, default="auto"
         Whether the confidence of links is taken as given (certain, if none is given), or the share of correct links of
-        each annotator is learned. "auto" learns if links name annotators. A coupling object has its own setting.
+        each annotator is learned. "auto" takes them as given until they contradict each other, and learns then, if
+        links name their annotators. A coupling object has its own setting.
     linked_points : {"apart", "both"}, default="apart"
         Whether a linked point counts in its links only, or also as a free point.
     link_weight : float, default=1.0
@@ -341,7 +342,7 @@ class LinkMixture(LinkEstimator):
         return door_of(self, density_of(self, 1) if reset else self._fitted_density)
 
     def _solve(self, request: Request, random: RandomState) -> Fitted:
-        learn = learns_reliability(self, request.links)
+        learn = learns_reliability(self, contradicted=request.contradicted)
         given = request.knowledge(self.n_classes, learn_reliability=learn)
         n, d = given.X.shape
         shape, density = shape_of(self), density_of(self, d)

@@ -112,11 +112,11 @@ def names_annotators(links: Links) -> bool:
     return links.must_annotators is not None or links.cannot_annotators is not None
 
 
-def learns_reliability(of: Settings, links: Links) -> bool:
+def learns_reliability(of: Settings, *, contradicted: bool) -> bool:
     """Whether the reliability of annotators is to be learned."""
     if isinstance(of.coupling, Coupling):
         return of.coupling.learn_reliability
-    return of.reliability == "learn" or (of.reliability == "auto" and names_annotators(links))
+    return of.reliability == "learn" or (of.reliability == "auto" and contradicted)
 
 
 def coupling_of(of: Settings, learn_reliability: bool = False) -> Coupling:

@@ -142,7 +142,7 @@ def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) ->
     used = SeenColumns(int(np.count_nonzero(scaling.scale)))
     mixture.take_over(Fitted(fit.density, shape, done, labels, doubtful, {}), used)
     estimator = AutoLinkMixture(n_classes, random_state=0)
-    found = Found(scaling, [mixture], [np.arange(n_classes)], np.ones(1), None, fit.leaderboard, labels)
+    found = Found(scaling, [mixture], [np.arange(n_classes)], np.ones(1), None, fit.leaderboard, doubtful, labels)
     estimator.take_over(found, SeenColumns(len(scaling.scale)))
     return estimator
 

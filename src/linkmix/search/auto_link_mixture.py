@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.basics.errors import InfeasibleLinks
+from linkmix.couplings.review import links_to_review_by
 from linkmix.data.blocks import Blocks, Door, Table
 from linkmix.data.scaling import Scaling, scalings
 from linkmix.engine.fitting import few_threads, naming_rows
 from linkmix.mixture import LinkMixture
-from linkmix.mixture.calibration import level, quality, temperatures, tempered
+from linkmix.mixture.calibration import left_out_together, level, quality, temperatures, tempered
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request
-from linkmix.mixture.settings import names_annotators
+from linkmix.mixture.fitted import trusted
 from linkmix.search.budgets import BUDGETS, Budget
 from linkmix.search.contest import Contest, place_of
 from linkmix.search.left_out import left_outs, mean_agreement
@@ -45,8 +46,8 @@ class AutoLinkMixture(LinkEstimator):
     neighbours they separate, and by how well they agree with the other candidates. EM stops after 30 steps, since more
     steps lead away from the user's classes. Columns are scaled to unit variance first and constant ones are left out,
     so units do not matter; where columns have long tails, half of the mixtures see the tails compressed by asinh. All
-    links are coupled as one network. A wrong link does little harm if it has a confidence, or a named annotator whose
-    reliability is then learned.
+    links are coupled as one network. A wrong link does little harm if it has a confidence. Links are believed until
+    they contradict each other; if they name their annotators, how often each of these is right is learned then.
 
     Parameters
     ----------
@@ -89,7 +90,8 @@ class AutoLinkMixture(LinkEstimator):
     temperatures_ : ndarray of shape (committee,)
         What the log-densities of each member are divided by, so that probabilities are honest.
     links_to_review_ : structured ndarray
-        Every link with the probability that it is wrong, the most suspicious first.
+        Every link with the probability that it is wrong, the most suspicious first, by refits that have not seen it. A
+        certain link is ranked as if it had a confidence of 0.95.
     n_classes_ : int
         Number of classes.
     center_, scale_ : ndarray of shape (n_features,)
@@ -209,7 +211,7 @@ class AutoLinkMixture(LinkEstimator):
         return Door([np.float64], True, lambda X: None)
 
     def _solve(self, request: Request, random: RandomState) -> Found:
-        learn = names_annotators(request.links)
+        learn = request.contradicted
         seed = int(random.randint(2**31 - 1))
         budget = self.budget if isinstance(self.budget, Budget) else BUDGETS[self.budget]
         settings = budget.settings
@@ -238,16 +240,19 @@ class AutoLinkMixture(LinkEstimator):
                 for candidate in finished[: self.committee] or candidates[:1]
             ]
         Z = ground.views[view].X
-        heat, left = np.ones(len(members)), []
+        heat, left, review = np.ones(len(members)), [], members[0].links_to_review_
         if self.calibrate:
             left = left_outs(ground, candidates)
-            wanted = np.array([level(left, mean_agreement(candidates, ground.n_classes))])
-            heat = np.concatenate([temperatures(member.predict_log_joint(Z), wanted) for member in members])
+            sure = level(left, mean_agreement(candidates, ground.n_classes))
+            heat = np.array([temperatures(member.predict_log_joint(Z), np.array([sure]))[0] for member in members])
+            believed = trusted(given.links, members[0].annotator_reliability_)
+            review = links_to_review_by(believed, left_out_together(left, sure, len(review)))
         each = [tempered(member.predict_log_joint(Z), T) for member, T in zip(members, heat.tolist(), strict=True)]
         places = [place_of(one, each[0]) for one in each]
         labels = members[0].labels_ if len(members) == 1 else committee_labels(members, places, heat, whole, coupling)
         how_good = quality(mean_probability(members, places, heat, Z), left)
-        return Found(views[view], members, places, heat, how_good, ground.leaderboard(candidates), labels, choice)
+        board = ground.leaderboard(candidates)
+        return Found(views[view], members, places, heat, how_good, board, review, labels, choice)
 
     def _compare_numbers(self, ground: Contest) -> Array:
         """The best candidate for each number of classes."""
@@ -276,7 +281,7 @@ class AutoLinkMixture(LinkEstimator):
             "best_estimator_": found.members[0],
             "n_classes_": found.members[0].n_classes,
             "leaderboard_": found.leaderboard,
-            "links_to_review_": found.members[0].links_to_review_,
+            "links_to_review_": found.links_to_review,
             "labels_": found.labels,
             **({} if found.choice is None else {"choice_": found.choice}),
             "temperatures_": found.temperatures,

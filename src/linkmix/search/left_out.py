@@ -42,7 +42,7 @@ def left_outs(ground: Contest, candidates: Sequence[Candidate]) -> list[LeftOut]
         if refit is not None:
             X = without.views[refit.view].X
             log_joint = engine.class_log_joint(without.density(refit.shape), refit.parameters, X)
-            found.append(LeftOut(log_joint, fold.left, *_comparable(fold)))
+            found.append(LeftOut(log_joint, fold.left, fold.at, *_comparable(fold)))
     return found
 
 

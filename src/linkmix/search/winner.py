@@ -36,6 +36,8 @@ class Found:
         For each class of the winner, the matching class of each member.
     leaderboard : structured ndarray
         All candidates.
+    links_to_review : structured ndarray
+        Every link with the probability that it is wrong.
     temperatures : ndarray of shape (n_members,)
         What the log-densities of each member are divided by for honest probabilities.
     quality : Quality or None
@@ -52,6 +54,7 @@ class Found:
     temperatures: Floats
     quality: Quality | None
     leaderboard: Array
+    links_to_review: Array
     labels: Ints
     choice: Array | None = None
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import RandomState
 from scipy.special import expit
 
-from linkmix.basics.arrays import Array, Floats, Ints, shares
+from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp, shares
 from linkmix.links import Links
 
 LEVELS: Floats = np.concatenate([[0.005], np.arange(0.025, 0.98, 0.025), [0.99, 0.9975]])
@@ -200,12 +200,22 @@ def level(left_outs: Sequence[LeftOut], agreement: float, settings: CalibrationS
     float
         Mean of the posterior.
     """
-    expected = float(expit(settings.slope * (agreement - settings.middle)))
-    log_posterior = settings.strength * (expected * np.log(LEVELS) + (1 - expected) * np.log1p(-LEVELS))
-    for one in left_outs:
-        log_posterior += log_evidence(one, settings)
+    log_posterior = _log_posterior(left_outs, agreement, settings)
     weight = np.exp(log_posterior - log_posterior.max()) * np.gradient(LEVELS)
     return float(weight @ LEVELS / weight.sum())
+
+
+def log_marginal(left_outs: Sequence[LeftOut], agreement: float, settings: CalibrationSettings = SETTINGS) -> float:
+    """Log-probability of what refits had not seen, over all levels. The arguments are those of `level`."""
+    log_posterior = _log_posterior(left_outs, agreement, settings)
+    return float(log_sum_exp(log_posterior + np.log(np.gradient(LEVELS))))
+
+
+def _log_posterior(left_outs: Sequence[LeftOut], agreement: float, settings: CalibrationSettings) -> Floats:
+    """Log-posterior of each level, up to a constant."""
+    expected = float(expit(settings.slope * (agreement - settings.middle)))
+    log_prior = settings.strength * (expected * np.log(LEVELS) + (1 - expected) * np.log1p(-LEVELS))
+    return np.asarray(log_prior + sum(log_evidence(one, settings) for one in left_outs))
 
 
 def log_evidence(one: LeftOut, settings: CalibrationSettings = SETTINGS) -> Floats:

@@ -14,6 +14,7 @@ from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings.review import links_to_review_by
+from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import Blocks, Door, Table
 from linkmix.data.scaling import Scaling, scalings
 from linkmix.engine.fitting import few_threads, naming_rows
@@ -21,9 +22,9 @@ from linkmix.mixture import LinkMixture
 from linkmix.mixture.calibration import left_out_together, level, quality, temperatures, tempered
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request
 from linkmix.mixture.fitted import trusted
+from linkmix.search.belief import search
 from linkmix.search.budgets import BUDGETS, Budget
 from linkmix.search.contest import Contest, place_of
-from linkmix.search.left_out import left_outs, mean_agreement
 from linkmix.search.winner import Found, as_member, committee_labels, contest_of, mean_probability
 
 CHOICE = np.dtype(
@@ -228,7 +229,10 @@ class AutoLinkMixture(LinkEstimator):
             n_classes = number_of_classes(choice, settings.about_as_well)
         given = request.knowledge(int(n_classes), learn_reliability=learn)
         ground = contest_of(given, views, int(n_classes), budget, seed, learn_reliability=learn)
-        candidates = ground.run(ground.guesses(), self._progress)
+        found = search(ground, self._progress, leave_out=self.calibrate)
+        ground, candidates, left = found.ground, found.candidates, found.left
+        if ground.learn_reliability:
+            given = replace(given, links=given.links.at_most(FIRST_RELIABILITY))
         view = candidates[0].view
         finished = [candidate for candidate in candidates if candidate.finished and candidate.view == view]
         whole = replace(given, X=views[view].of(given.X))
@@ -240,17 +244,17 @@ class AutoLinkMixture(LinkEstimator):
                 for candidate in finished[: self.committee] or candidates[:1]
             ]
         Z = ground.views[view].X
-        heat, left, review = np.ones(len(members)), [], members[0].links_to_review_
+        heat, review, how_good = np.ones(len(members)), members[0].links_to_review_, None
         if self.calibrate:
-            left = left_outs(ground, candidates)
-            sure = level(left, mean_agreement(candidates, ground.n_classes))
+            sure = level(left, found.agreement)
             heat = np.array([temperatures(member.predict_log_joint(Z), np.array([sure]))[0] for member in members])
             believed = trusted(given.links, members[0].annotator_reliability_)
             review = links_to_review_by(believed, left_out_together(left, sure, len(review)))
         each = [tempered(member.predict_log_joint(Z), T) for member, T in zip(members, heat.tolist(), strict=True)]
         places = [place_of(one, each[0]) for one in each]
         labels = members[0].labels_ if len(members) == 1 else committee_labels(members, places, heat, whole, coupling)
-        how_good = quality(mean_probability(members, places, heat, Z), left)
+        if self.calibrate:
+            how_good = quality(mean_probability(members, places, heat, Z), left)
         board = ground.leaderboard(candidates)
         return Found(views[view], members, places, heat, how_good, board, review, labels, choice)
 

@@ -6,6 +6,7 @@ choose the recipe nor to fit it.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.random import RandomState
@@ -20,7 +21,7 @@ from linkmix.search.guesses import WITHOUT
 from linkmix.search.ranking import agreement
 
 
-def left_outs(ground: Contest, candidates: Sequence[Candidate]) -> list[LeftOut]:
+def left_outs(ground: Contest, candidates: Sequence[Candidate], n_folds: int | None = None) -> list[LeftOut]:
     """A refit for each fold of the links and the known labels.
 
     Parameters
@@ -29,6 +30,8 @@ def left_outs(ground: Contest, candidates: Sequence[Candidate]) -> list[LeftOut]
         The contest.
     candidates : sequence of Candidate
         Its candidates.
+    n_folds : int, optional
+        Only the first folds.
 
     Returns
     -------
@@ -36,7 +39,7 @@ def left_outs(ground: Contest, candidates: Sequence[Candidate]) -> list[LeftOut]
         Empty if there is nothing to leave out.
     """
     found = []
-    for fold in folds(ground.links, ground.known, RandomState(ground.seed)):
+    for fold in islice(folds(ground.links, ground.known, RandomState(ground.seed)), n_folds):
         without = ground.given(fold.kept, fold.known)
         refit = _refit(without, candidates)
         if refit is not None:

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from linkmix import LinkMixture, Links
+from linkmix import AutoLinkMixture, LinkMixture, Links
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -99,6 +99,16 @@ def test_predictions_of_arrays_have_shapes(client):
     assert (classes.shape, classes.dtype, probabilities.shape) == ((5000,), np.int64, (5000, 3))
     np.testing.assert_array_equal(classes.compute(), local.predict(X))
     np.testing.assert_allclose(probabilities.compute(), local.predict_proba(X), rtol=1e-12)
+
+
+def test_calibrated_probabilities_of_a_search(client):
+    """They are those of a fit in memory, temperature included."""
+    X, _, links = problem()
+    local = AutoLinkMixture(3, budget="small", random_state=0).fit(X[:300], links=links.restrict(np.arange(300)))
+    assert local.temperatures_[0] > 1
+    spread = da.from_array(X, chunks=(900, 2))
+    np.testing.assert_array_equal(far.predict(local, spread).compute(), local.predict(X))
+    np.testing.assert_allclose(far.predict_proba(local, spread).compute(), local.predict_proba(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("init", ["kmeans++", "links"])

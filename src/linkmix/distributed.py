@@ -26,6 +26,7 @@ from linkmix.data.blocks import Door, Source, Survey, Table, label_rows
 from linkmix.data.rows import Addable, FreeRows, Rows, added, without
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
+from linkmix.search import AutoLinkMixture
 
 BRANCHES = 8
 """Number of sums added in one task."""
@@ -79,12 +80,12 @@ def fit(
         return model.fit(_Collection(X, _client(client), persist, bar), y, links=links, sample_weight=sample_weight)
 
 
-def predict(model: LinkMixture, X: Any) -> da.Array:
+def predict(model: LinkMixture | AutoLinkMixture, X: Any) -> da.Array:
     """Most probable class of each point; links are not used.
 
     Parameters
     ----------
-    model : LinkMixture
+    model : LinkMixture or AutoLinkMixture
         A fitted model; it need not have been fitted on a cluster.
     X : dask array or data frame of shape (n_samples, n_features)
         Points.
@@ -97,12 +98,12 @@ def predict(model: LinkMixture, X: Any) -> da.Array:
     return _by_blocks(model, "predict", X, (), np.int64)
 
 
-def predict_proba(model: LinkMixture, X: Any) -> da.Array:
+def predict_proba(model: LinkMixture | AutoLinkMixture, X: Any) -> da.Array:
     """Probability of each class for each point; links are not used.
 
     Parameters
     ----------
-    model : LinkMixture
+    model : LinkMixture or AutoLinkMixture
         A fitted model; it need not have been fitted on a cluster.
     X : dask array or data frame of shape (n_samples, n_features)
         Points.
@@ -112,7 +113,9 @@ def predict_proba(model: LinkMixture, X: Any) -> da.Array:
     dask array of shape (n_samples, n_classes)
         Rows sum to one; the array is lazy.
     """
-    return _by_blocks(model, "predict_proba", X, (len(model.class_weights_),), np.float64)
+    check_is_fitted(model)
+    n_classes = model.n_classes_ if isinstance(model, AutoLinkMixture) else len(model.class_weights_)
+    return _by_blocks(model, "predict_proba", X, (n_classes,), np.float64)
 
 
 class _Collection(Source):
@@ -219,7 +222,9 @@ def _array(parts: list[Any], lengths: list[Any], columns: tuple[int, ...], dtype
     return da.concatenate(arrays, allow_unknown_chunksizes=True)  # type: ignore[no-any-return]
 
 
-def _by_blocks(model: LinkMixture, method: str, X: Any, columns: tuple[int, ...], dtype: type) -> da.Array:
+def _by_blocks(
+    model: LinkMixture | AutoLinkMixture, method: str, X: Any, columns: tuple[int, ...], dtype: type
+) -> da.Array:
     """Apply a method of the model to each partition."""
     check_is_fitted(model)
     light = copy(model)
@@ -262,7 +267,9 @@ def _add(sums: list[Addable | None]) -> Addable | None:
     return added(some for some in sums if some is not None)
 
 
-def _apply(model: LinkMixture, method: str, columns: tuple[int, ...], dtype: type, block: Any) -> Array:
+def _apply(
+    model: LinkMixture | AutoLinkMixture, method: str, columns: tuple[int, ...], dtype: type, block: Any
+) -> Array:
     if not len(block):  # data frames may have empty partitions
         return np.empty((0, *columns), dtype=dtype)
     return np.asarray(getattr(model, method)(block))

@@ -117,7 +117,10 @@ class Quality:
 
     def __str__(self) -> str:
         """Say it in words."""
-        what = {"links": "links", "audit": "audit questions"}[self.source]
+        what = {
+            "links": "links",
+            "audit": "questions about random pairs, measured before their answers were used",
+        }[self.source]
         said = (
             f"About {100 * self.pairs_right:.0f} % of all pairs are judged as you would "
             f"({100 * self.low:.0f} to {100 * self.high:.0f} %), from {self.n_links} {what}."

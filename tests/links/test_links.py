@@ -174,7 +174,7 @@ def test_chosen_links_are_kept_apart_from_random_ones(full):
     assert full.must_chosen.tolist() == [False, True]
     assert full.cannot_chosen.tolist() == [True]
     assert full.n_chosen == 2
-    assert full.where([0], []).n_chosen == 0
+    assert full.where([0], [False]).n_chosen == 0
     assert full != Links(*(full.must, full.cannot), must_confidence=full.must_confidence, cannot_confidence=0.9)
     random = Links(must=[(5, 6)], cannot=[(6, 7)])
     assert random.must_chosen is None

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.random import RandomState
+from sklearn.datasets import load_iris
 
-from linkmix.queries.answers import Answer
+from linkmix.queries import Answer, Questioner
 from linkmix.queries.audit import Audit, draw, interval
 from linkmix.queries.groups import Known
 
@@ -162,3 +163,163 @@ def test_an_audit_is_a_value():
     assert draw(LABELS, 10, RandomState(3)) == draw(LABELS, 10, RandomState(3))
     assert draw(LABELS, 10, RandomState(3)) != draw(LABELS, 10, RandomState(4))
     assert isinstance(draw(LABELS, 10, RandomState(3)), Audit)
+
+
+# The questioner
+
+IRIS, SPECIES = load_iris(return_X_y=True)
+
+
+def said(a, b):
+    return "same" if SPECIES[a] == SPECIES[b] else "different"
+
+
+def asked(asker, n, refit_every=10):
+    """Answer n questions; the pairs."""
+    pairs = []
+    for i in range(1, n + 1):
+        [(a, b)] = asker.next().tolist()
+        asker.answer(a, b, said(a, b))
+        pairs.append((a, b))
+        if i % refit_every == 0:
+            asker.refit()
+    return pairs
+
+
+@pytest.fixture
+def asker():
+    asker = Questioner(IRIS, 3)
+    asked(asker, 20)
+    return asker
+
+
+def test_answers_to_an_audit_are_not_used_before_it_is_complete(asker):
+    alike = Questioner(IRIS, 3)
+    asked(alike, 20)
+    asker.audit(20)
+    asked(asker, 19, refit_every=1000)
+    assert (asker.said.audit.n_answered, asker.quality) == (19, None)
+    for other in (asker, alike):
+        other.refit()
+    np.testing.assert_array_equal(asker.probabilities, alike.probabilities)
+    assert asker._fit.links == alike._fit.links
+    asker.said.give_up_audit()
+    assert asker.quality is None
+    assert asker._state.answers == tuple(asker.said)  # ordinary ones now
+    asker.refit()
+    assert len(asker._fit.links.points) > len(alike._fit.links.points)
+
+
+def test_a_complete_audit_gives_the_quality_and_its_answers_are_ordinary(asker):
+    labels = asker.labels.copy()
+    asker.audit()
+    pairs = asked(asker, 20, refit_every=1000)
+    found = asker.quality
+    assert asker.said.audit is None
+    assert (found.n_links, found.source) == (20, "audit")
+    assert found.low <= right_share(labels, SPECIES) <= found.high
+    known = asker._state.known
+    assert all(known.relation(a, b) == said(a, b) for a, b in pairs)
+    asker.refit()
+    assert {frozenset(pair) for pair in pairs} <= {
+        frozenset(pair) for kind in (asker._fit.links.must, asker._fit.links.cannot) for pair in kind.tolist()
+    }
+    asked(asker, 10)
+    assert asker.quality == found  # the estimate stays the one from before
+
+
+def test_links_know_which_pairs_were_chosen(asker):
+    asker.audit(5)
+    random = {frozenset(pair) for pair in asked(asker, 5, refit_every=1000)}
+    links = asker.links
+    assert links.n_chosen == 20
+    for pairs, chosen in ((links.must, links.must_chosen), (links.cannot, links.cannot_chosen)):
+        assert [frozenset(pair) not in random for pair in pairs.tolist()] == chosen.tolist()
+    again = Questioner(IRIS, 3, links=links)
+    assert again.links == links
+    by_chance = Questioner(IRIS, 3, strategy="random")
+    asked(by_chance, 4)
+    assert by_chance.links.n_chosen == 0
+    doubted = Questioner(IRIS, 3, wrong=0.1)
+    asked(doubted, 6)
+    doubted.audit(3)
+    asked(doubted, 3)
+    assert doubted.links.n_chosen == doubted.links.n_must + doubted.links.n_cannot - 3
+
+
+def test_undo_within_an_audit_and_over_its_end(asker):
+    before = tuple(asker.said)
+    asker.audit(4)
+    pairs = asker.next(4).tolist()
+    asked(asker, 3, refit_every=1000)
+    assert tuple(asker.undo())[:2] == tuple(pairs[2])
+    assert asker.said.audit.n_answered == 2
+    asked(asker, 2, refit_every=1000)
+    assert asker.quality.n_links == 4
+    assert tuple(asker.undo())[:2] == tuple(pairs[3])
+    assert asker.quality is None
+    assert asker.next().tolist() == pairs[3:]
+    for _ in range(3):
+        asker.undo()
+    assert tuple(asker.said) == before
+    assert asker.said.audit.n_answered == 0
+    asker.undo()  # an answer from before the audit
+    assert tuple(asker.said) == before[:-1]
+    assert asker.next(4).tolist() == pairs
+
+
+def test_another_audit_keeps_the_last_result_until_it_is_complete(asker):
+    asker.audit(5)
+    first = {frozenset(pair) for pair in asked(asker, 5)}
+    found = asker.quality
+    asker.audit(6)
+    second = {frozenset(pair) for pair in asked(asker, 5, refit_every=1000)}
+    assert asker.quality is found
+    assert not first & second
+    asked(asker, 1)
+    assert asker.quality.n_links == 6
+
+
+def test_unsure_and_skip_in_an_audit_are_replaced(asker):
+    asker.audit(4)
+    for word in ("unsure", "skip"):
+        [(a, b)] = asker.next().tolist()
+        asker.answer(a, b, word)
+        assert asker.said.audit.n_answered == 0
+        assert [a, b] not in asker.next(4).tolist()
+    assert len(asker.next(9)) == 4
+    asked(asker, 4)
+    assert asker.quality.n_links == 4
+
+
+def test_other_pairs_can_be_answered_during_an_audit(asker):
+    asker.audit(4)
+    a, b = next(
+        (a, b) for a, b in pairs_of(150).tolist() if not asker.said.is_audited(a, b) and not asker.said.words(a, b)
+    )
+    asker.answer(a, b, said(a, b))
+    assert asker.said.audit.n_answered == 0
+    assert asker.said.words(a, b)[0] in asker._state.answers
+
+
+def test_an_audit_of_other_labels():
+    asker = Questioner(IRIS, 3)
+    mixed = RandomState(0).permutation(SPECIES)
+    asker.audit(60, labels=mixed)
+    asked(asker, 60, refit_every=1000)
+    found = asker.quality
+    assert found.low < right_share(mixed, SPECIES) < found.high
+    assert not found.better_than_chance
+    with pytest.raises(ValueError, match="labels has shape"):
+        asker.audit(labels=[0, 1])
+    with pytest.raises(ValueError, match="n=0"):
+        asker.audit(0)
+
+
+def test_a_removed_link_does_not_reopen_a_complete_audit(asker):
+    asker.audit(3)
+    [(a, b), *_] = asked(asker, 3)
+    found = asker.quality
+    asker.said.add(Answer(a, b, "remove"))
+    assert asker.said.audit is None
+    assert asker.quality == found

@@ -281,7 +281,7 @@ def _kinds(links: Links) -> Iterator[tuple[Ints, Floats, bool]]:
 def _statements(left_outs: Sequence[LeftOut], random: RandomState) -> tuple[Array, Array, Floats]:
     """For each left-out statement about two rows: whether it says "same", whether the refit agrees, its confidence.
 
-    Links that were chosen are no random pairs, and do not count. Rows with known labels are paired at random, each once.
+    Chosen links are no random pairs and do not count. Rows with known labels are paired at random, each once.
     """
     says_same: list[Array] = []
     right: list[Array] = []

@@ -7,6 +7,7 @@ known already is not asked: it is counted.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -101,7 +102,7 @@ class Audit:
         mine = set(self.pairs)
         return replace(self, said={**self.said, **{pair: word for pair, word in said.items() if pair in mine}})
 
-    @property
+    @cached_property
     def quality(self) -> Quality | None:
         """The share of all pairs that is judged right, from the answers so far; None without any."""
         counts = self._counts()

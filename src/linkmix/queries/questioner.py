@@ -18,7 +18,7 @@ from linkmix.links import Links
 from linkmix.mixture.calibration import Quality
 from linkmix.queries import other_strategies
 from linkmix.queries.answers import SAID, Answer, Answers, Said, as_links
-from linkmix.queries.audit import N_QUESTIONS, draw
+from linkmix.queries.audit import N_QUESTIONS, Audit, draw
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, labels_with_answers, refit
@@ -241,14 +241,15 @@ class Questioner:
         About 99 % of all pairs are judged as you would (87 to 100 %), from 20 questions about random pairs, measured
         before their answers were used.
         """
+        self.said.begin_audit(self.draw_audit(n, labels))
+
+    def draw_audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> Audit:
+        """Draw the pairs of an audit, and leave it to the caller to begin it by ``said.begin_audit``; see `audit`."""
         check_number("n", n, Integral, 1)
         measured = self.labels if labels is None else _checked_labels(labels, len(self._X), self._ground.n_classes)
-        self.said.give_up_audit()
-        state = self._state
-        asked = {answer.pair for answer in state.answers}
+        state, asked = self._state, {answer.pair for answer in self.said}
         known = None if self._ground.wrong else state.known  # where answers may be wrong, nothing is certain
-        audit = draw(measured, int(n), state.random(), known, lambda a, b: (a, b) not in asked)
-        self.said.begin_audit(audit)
+        return draw(measured, int(n), state.random(), known, lambda a, b: (a, b) not in asked)
 
     @property
     def quality(self) -> Quality | None:

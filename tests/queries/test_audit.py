@@ -58,10 +58,11 @@ def test_the_interval_covers_and_the_estimate_is_near(n):
     assert all(one.low <= one.pairs_right <= one.high for one in found)
 
 
-def test_the_interval_covers_perfect_labels_always():
+@pytest.mark.parametrize("known", [None, some_known()], ids=["nothing", "some"])
+def test_the_interval_covers_perfect_labels_always(known):
     for seed in range(20):
-        found = answered(draw(LABELS, 20, RandomState(seed)), LABELS).quality
-        assert found.high == pytest.approx(1)
+        found = answered(draw(TRUTH, 20, RandomState(seed), known), TRUTH).quality
+        assert found.high == 1
         assert 0.8 < found.low < found.pairs_right < 1
 
 
@@ -76,7 +77,8 @@ def test_the_interval_is_that_of_independent_draws():
     value = (shares[0] * grid[:, None] + shares[1] * grid).ravel()
     order = np.argsort(value)
     expected = np.interp([0.05, 0.95], np.cumsum(joint[order]), value[order])
-    np.testing.assert_allclose(interval(right, total, shares), expected, atol=0.005)
+    np.testing.assert_allclose(interval(right, total, shares), 0.05 + expected, atol=0.005)
+    np.testing.assert_allclose(interval(right, total, shares, 0.04), 0.01 + expected, atol=0.005)
 
 
 def test_with_an_answer_about_every_pair_the_estimate_is_exact():

@@ -60,7 +60,7 @@ class Audit:
     ...     [(a, b)] = audit.next()
     ...     audit = audit.after({(a, b): "same" if (a < 20) == (b < 20) else "different"})
     >>> print(audit.quality)
-    About 98 % of all pairs are judged as you would (72 to 100 %), from 8 questions about random pairs, measured before
+    About 98 % of all pairs are judged as you would (73 to 100 %), from 8 questions about random pairs, measured before
     their answers were used.
     """
 
@@ -110,14 +110,14 @@ class Audit:
             return None
         right, total = counts.diagonal(), counts.sum(axis=0)
         known, unknown = np.array(self.known), np.array(self.unknown)
-        settled = float(known.trace())
+        known_wrong = float(known[0, 1] + known[1, 0])
         estimate = (right + EXPECTED) / (total + 1)
-        low, high = interval(right, total, unknown)
+        low, high = interval(right, total, unknown, known_wrong)
         same = float(known[:, 0].sum() + unknown[0])
         truly_same = float(known[0].sum() + unknown @ [estimate[0], 1 - estimate[1]])
         by_chance = same * truly_same + (1 - same) * (1 - truly_same)
-        pairs_right = settled + float(unknown @ estimate)
-        return Quality(pairs_right, settled + low, settled + high, by_chance, int(total.sum()), "audit")
+        pairs_right = 1 - known_wrong - float(unknown @ (1 - estimate))
+        return Quality(pairs_right, low, high, by_chance, int(total.sum()), "audit")
 
     def _counts(self) -> Ints:
         """Number of answers by what was said, then by what the pair is judged, shape (2, 2)."""
@@ -128,8 +128,8 @@ class Audit:
         return counts
 
 
-def interval(right: Array, total: Array, shares: Array) -> tuple[float, float]:
-    """A 90 % interval for ``shares @ r``, from how many of independent answers of each kind are right.
+def interval(right: Array, total: Array, shares: Array, known_wrong: float = 0.0) -> tuple[float, float]:
+    """A 90 % interval for the share of all pairs that are judged right, from random pairs of each kind.
 
     It uses answers alone, and no opinion of a model: with one, it would cover far too seldom.
 
@@ -138,7 +138,9 @@ def interval(right: Array, total: Array, shares: Array) -> tuple[float, float]:
     right, total : array-like of int, shape (n_kinds,)
         Number of answers that are right, and of all answers.
     shares : array-like of float, shape (n_kinds,)
-        Weight of each kind.
+        Share of each kind in all pairs; the rest of them is known.
+    known_wrong : float, default=0.0
+        Share of the pairs that are known to be judged wrong.
 
     Returns
     -------
@@ -152,9 +154,9 @@ def interval(right: Array, total: Array, shares: Array) -> tuple[float, float]:
     [0.79, 0.99]
     """
     right, total, shares = np.asarray(right), np.asarray(total), np.asarray(shares)
-    drawn = RandomState(0).beta(right + 0.5, total - right + 0.5, size=(N_DRAWS, len(right)))
-    low = float(np.quantile(drawn @ shares, 0.05))
-    return low, float(np.quantile(np.where(right == total, 1.0, drawn) @ shares, 0.95))
+    wrong = RandomState(0).beta(total - right + 0.5, right + 0.5, size=(N_DRAWS, len(right)))
+    most, least = np.quantile(wrong @ shares, 0.95), np.quantile(np.where(right == total, 0.0, wrong) @ shares, 0.05)
+    return float(1 - known_wrong - most), float(1 - known_wrong - least)  # exactly 1 if nothing is wrong
 
 
 def draw(

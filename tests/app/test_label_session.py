@@ -511,3 +511,18 @@ def test_two_pages_get_different_pairs_of_an_audit(points_file):
         assert session.status()["audit"] == {"answered": 2, "n": 3}
     with opened(points_file, n_audit=3) as session:
         assert session.status()["audit"] == {"answered": 2, "n": 3}
+
+
+def test_a_journal_from_before_audits_is_read_as_it_was(points_file):
+    """Statements of a file were random as far as anybody knew; the answers of people were chosen."""
+    entries = [
+        {"entry": "links", "statements": [["p0", "p1", "same", 0.9, "eva"]], "digest": "old"},
+        {"entry": "answer", "key": "k1", "ids": ["p2", "p40"], "said": "different", "annotator": None, "time": "then"},
+    ]
+    journal = points_file.with_name("links.csv.journal")
+    journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    with opened(points_file) as session:
+        session.write(answer("k2", 5, 6))
+    assert links_file(points_file).splitlines() == [
+        *("a,b,kind,confidence,annotator,chosen", "p0,p1,must,0.9,eva,no", "p5,p6,must,1.0,,yes", "p2,p40,cannot,,,yes")
+    ]

@@ -155,3 +155,34 @@ def test_it_works_in_a_terminal(folder):
     os.close(ours)
     assert b"1 answers added" in said
     assert read_links(folder / "links.csv", IDS).n_cannot == 1
+
+
+def test_an_audit_says_how_good_the_model_is(folder):
+    ask(typed="s\nd\nq\n")
+    shown, typed = [], []
+    for number in range(1, 4):  # the same pairs, as long as the links are the same
+        result = ask("--audit", 3, typed="".join(typed))
+        assert result.exit_code == 0, result.output
+        assert f"Question {number} of 3" in result.output
+        ids = [line.split()[-2:] for line in result.output.splitlines() if line.startswith("  id ")][-1]
+        shown.append(ids)
+        typed.append("s\n" if SPECIES[int(ids[0])] == SPECIES[int(ids[1])] else "d\n")
+        (folder / "links.csv").unlink()
+        ask(typed="s\nd\nq\n")
+    result = ask("--audit", 3, typed="".join(typed))
+    assert result.exit_code == 0, result.output
+    assert "from 3 questions about random pairs, measured before their answers were used." in result.output
+    assert "3 answers added to links.csv." in result.output
+    written = pd.read_csv("links.csv", dtype=str)
+    assert written["chosen"].tolist().count("yes") == 2
+    random = written[written["chosen"] == "no"]
+    assert {frozenset(pair) for pair in random[["a", "b"]].to_numpy().tolist()} == {frozenset(ids) for ids in shown}
+
+
+def test_an_audit_that_is_not_complete_keeps_its_answers(folder):
+    result = ask("--audit", 5, typed="s\nu\nz\nz\nd\nq\n")
+    assert result.exit_code == 0, result.output
+    assert "Taken back: unsure." in result.output
+    assert "Taken back: same." in result.output
+    assert "Too few answers to say how good the model is" in result.output
+    assert read_links("links.csv", IDS).n_cannot == 1

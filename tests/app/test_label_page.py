@@ -126,6 +126,60 @@ def test_answers_by_keys_and_clicks_undo_and_reload(browser, serving):
     assert [entry["annotator"] for entry in serving.entries() if "key" in entry][-1] == "sds"
 
 
+def test_a_check_of_how_good_the_result_is(browser, serving):
+    explained = "These 20 questions are about random pairs, so they show how good the result is."
+
+    def right(page):
+        a, b = (int(row) // 20 for row in rows_of(page).split())
+        after(page, lambda: page.keyboard.press("s" if a == b else "d"))
+
+    def progress(page, n):
+        page.wait_for_selector(f'#auditing:has-text("{n} of 20 answered. {explained}")')
+
+    with page_of(browser, serving.url) as page:
+        right(page)
+        assert page.is_hidden("#auditing")
+        assert page.locator("#pair .chip").count() == 2
+        after(page, lambda: page.click("text=Check how good this is: 20 random questions"))
+        progress(page, 0)
+        assert page.locator("#pair .chip").count() == 0  # a label would suggest an answer
+        for _ in range(3):
+            right(page)
+        progress(page, 3)
+        after(page, lambda: page.keyboard.press("u"))
+        progress(page, 3)
+        after(page, lambda: page.keyboard.press("z"))
+        after(page, lambda: page.keyboard.press("z"))
+        progress(page, 2)
+
+        serving.kill()  # in the middle of it
+        serving.start()
+        page.reload()
+        page.wait_for_selector("#plot[data-drawn]")
+        progress(page, 2)
+        page.wait_for_selector("#audit:text-is('Stop the check')")
+        for _ in range(18):
+            assert page.is_hidden("#how-good")
+            right(page)
+        page.wait_for_selector('#how-good:has-text("from 20 questions about random pairs, measured before their")')
+        assert page.inner_text("#how-good").startswith("About 9")
+        assert page.is_hidden("#auditing")
+        link_count(page, 21)
+        good = page.inner_text("#how-good")
+
+        after(page, lambda: page.click("text=Check how good this is"))  # another one, given up
+        right(page)
+        after(page, lambda: page.click("text=Stop the check"))
+        message(page, "The check has ended early. Its answers are kept, and the model will use them.")
+        assert page.is_hidden("#auditing")
+        assert page.inner_text("#how-good") == good
+        link_count(page, 22)
+    serving.stop()
+    links = read_links(serving.links, IDS)
+    assert links.n_chosen == 1
+    serving.start()
+
+
 def test_a_surprising_answer_is_asked_for_again(browser, tmp_path):
     points = write_points(tmp_path / "points.csv")
     with Serving(points, wrong=0.1) as serving, page_of(browser, serving.url) as page:

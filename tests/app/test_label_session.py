@@ -98,7 +98,8 @@ def test_answers_are_there_after_a_new_start_and_in_the_file_of_links(points_fil
         session.write({"entry": "together", "key": "k4", "rows": [5, 6, 7]})
         before = session.status()
     assert links_file(points_file).splitlines() == [
-        *("a,b,kind,annotator", "p0,p1,must,", "p5,p6,must,", "p6,p7,must,", "p0,p30,cannot,ida")
+        *("a,b,kind,annotator,chosen", "p0,p1,must,,yes", "p5,p6,must,,yes", "p6,p7,must,,yes"),
+        "p0,p30,cannot,ida,yes",
     ]
     with opened(points_file) as session:
         after = session.status()
@@ -246,8 +247,8 @@ def test_where_answers_may_be_wrong_a_surprising_one_is_asked_for_again(points_f
         session.write(answer("k5", 6, 5, annotator="ida"))
     first, second = (f"p{row}" for row in rows)
     head, *lines = links_file(points_file).splitlines()
-    assert head == "a,b,kind,confidence,annotator"
-    assert sorted(lines) == sorted([f"{first},{second},{kinds[right]},0.9,", "p6,p5,must,0.987805,ida"])
+    assert head == "a,b,kind,confidence,annotator,chosen"
+    assert sorted(lines) == sorted([f"{first},{second},{kinds[right]},0.9,,yes", "p6,p5,must,0.987805,ida,yes"])
     with opened(points_file) as session:  # as certain as answers are where none is wrong
         assert session.n_links == {"same": 1 + (right == "same"), "different": 0 + (right != "same")}
         session.write(answer("k6", 7, 8))
@@ -258,7 +259,8 @@ def test_what_a_file_says_keeps_its_confidence_where_answers_may_be_wrong(points
     points_file.with_name("links.csv").write_text("a,b,kind,confidence\np0,p1,must,\np2,p3,must,0.7\n")
     with opened(points_file, wrong=0.2) as session:
         session.write(answer("k1", 4, 5))
-    assert links_file(points_file).splitlines()[1:] == ["p0,p1,must,1.0", "p2,p3,must,0.7", "p4,p5,must,0.8"]
+    lines = links_file(points_file).splitlines()[1:]
+    assert lines == ["p0,p1,must,1.0,no", "p2,p3,must,0.7,no", "p4,p5,must,0.8,yes"]
 
 
 def test_answers_lead_to_the_classes_and_to_the_sign_to_stop(points_file):
@@ -305,7 +307,7 @@ def test_requests_without_sense_are_refused_and_leave_no_trace(points_file, wron
 def test_names_are_kept_without_what_would_break_a_line(points_file):
     with opened(points_file) as session:
         session.write(answer("k1", 0, 1, annotator="  ida\n\x1b[31m,x "))
-    assert links_file(points_file) == 'a,b,kind,annotator\np0,p1,must,"ida[31m,x"\n'
+    assert links_file(points_file) == 'a,b,kind,annotator,chosen\np0,p1,must,"ida[31m,x",yes\n'
 
 
 def test_answers_about_another_table_are_refused(points_file, tmp_path):
@@ -340,7 +342,7 @@ def test_rows_may_change_their_order_between_two_starts(points_file):
         shown = {tuple(link["ids"]): link["rows"] for link in session.status()["links"]}
         assert shown == {("p0", "p1"): [59, 58], ("p0", "p30"): [59, 29]}
         session.write({"entry": "undo", "key": "k3", "annotator": "ida"})
-    assert links_file(points_file) == "a,b,kind\np0,p1,must\n"
+    assert links_file(points_file) == "a,b,kind,chosen\np0,p1,must,yes\n"
 
 
 # Cards
@@ -366,3 +368,161 @@ def test_places_keep_distances_of_two_columns_and_the_spread_of_more():
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     largest = np.linalg.eigvalsh(np.cov(Z.T, bias=True))[::-1][:2]
     assert np.allclose(places.var(axis=1), largest)
+
+
+# The audit
+
+
+def audited(session, n, first=0, page="page"):
+    """Answer n questions as they come; the rows."""
+    asked = []
+    for number in range(first, first + n):
+        shown = session.question(page)
+        rows = [shown["a"]["row"], shown["b"]["row"]]
+        said = "same" if CLASS[rows[0]] == CLASS[rows[1]] else "different"
+        session.write(answer(f"a{number}", *rows, said, page=page))
+        asked.append(rows)
+    return asked
+
+
+def test_an_audit_asks_random_pairs_and_then_says_how_good_the_labels_are(points_file):
+    with opened(points_file, n_audit=12) as session:
+        assert session.how_good is None
+        chosen = audited(session, 5, first=100)
+        session.background.wait()
+        refits = session.status()["refits"]
+        session.write({"entry": "audit", "key": "k1", "page": "page"})
+        shown = session.question("page")
+        assert shown["audit"] == {"answered": 0, "n": 12}
+        assert shown["a"]["label"] is shown["b"]["label"] is None
+        random = audited(session, 11)
+        with pytest.raises(NotPossible, match="under way"):
+            session.write({"entry": "audit", "key": "k2"})
+        status = session.status()
+        assert (status["audit"], status["how_good"]) == ({"answered": 11, "n": 12}, None)
+        assert status["refits"] == refits  # none uses what is to be measured
+        random += audited(session, 1, first=11)
+        status = session.status()
+        assert status["audit"] is None
+        assert status["how_good"].startswith("About 9")
+        assert "from 12 questions about random pairs, measured before" in status["how_good"]
+        assert session.question("page")["a"]["label"] is not None
+        session.background.wait()
+        assert session.status()["refits"] > refits
+        audited(session, 1, first=50)
+        assert session.how_good == status["how_good"]
+    links = read_links(points_file.with_name("links.csv"), IDS)
+    assert links.n_chosen == 6
+    table = links.to_table()
+    for a, b, was_chosen in zip(table["a"], table["b"], table["chosen"], strict=True):
+        assert ([a, b] in random) != was_chosen
+    assert not [pair for pair in random if pair in chosen]
+    with opened(points_file, n_audit=12) as session:
+        assert session.how_good == status["how_good"]
+
+
+def test_an_audit_goes_on_after_a_new_start(points_file):
+    with opened(points_file, n_audit=6) as session:
+        audited(session, 4, first=100)
+        session.write({"entry": "audit", "key": "k1", "page": "page"})
+        before = audited(session, 2)
+        shown = session.question("page")
+        rows = [shown["a"]["row"], shown["b"]["row"]]
+        session.write(answer("skipped", *rows, "skip", page="page"))
+        status = session.status()
+        coming = session._asker.next(9).tolist()
+    head, *lines = points_file.read_text().splitlines()
+    points_file.write_text("\n".join([head, *reversed(lines)]) + "\n")  # rows have other numbers now
+    with opened(points_file, n_audit=6) as session:
+        again = session.status()
+        assert again["audit"] == status["audit"] == {"answered": 2, "n": 6}
+        assert again["counts"] == status["counts"]
+        assert [sorted(59 - row for row in pair) for pair in session._asker.next(9).tolist()] == coming
+        session.write({"entry": "undo", "key": "k2", "page": "page"})
+        session.write({"entry": "undo", "key": "k3", "page": "page"})
+        assert session.status()["audit"] == {"answered": 1, "n": 6}
+        shown = session.question("page")
+        assert sorted((59 - shown["a"]["row"], 59 - shown["b"]["row"])) == before[1]
+        audited(session, 5, first=20)  # classes are symmetric
+        assert session.status()["audit"] is None
+        assert "from 6 questions" in session.how_good
+
+
+def test_an_audit_can_be_given_up_and_its_answers_stay(points_file):
+    with opened(points_file) as session:
+        with pytest.raises(NotPossible, match="no check is under way"):
+            session.write({"entry": "give up", "key": "k0"})
+        session.write({"entry": "audit", "key": "k1", "page": "page"})
+        random = audited(session, 3)
+        assert len(session._asker._state.answers) == 0
+        session.write({"entry": "give up", "key": "k2", "page": "page"})
+        status = session.status()
+        assert (status["audit"], status["how_good"]) == (None, None)
+        assert session.question("page")["audit"] is None
+        assert len(session._asker._state.answers) == 3
+    links = read_links(points_file.with_name("links.csv"), IDS)
+    assert sorted(links.must.tolist() + links.cannot.tolist()) == sorted(random)
+    assert links.n_chosen == 0
+    with opened(points_file) as session:
+        assert session.status()["audit"] is None
+        session.write({"entry": "audit", "key": "k3", "page": "page"})
+        assert session.status()["audit"] == {"answered": 0, "n": 20}
+
+
+def test_an_edited_file_of_links_gives_an_audit_up(points_file):
+    with opened(points_file) as session:
+        session.write({"entry": "audit", "key": "k1", "page": "page"})
+        audited(session, 3)
+    path = points_file.with_name("links.csv")
+    path.write_text(
+        path.read_text()
+        .replace("a,b,kind", "a,b,kind,chosen")
+        .replace("must", "must,no")
+        .replace("cannot", "cannot,yes")
+    )
+    with opened(points_file) as session:
+        assert session.status()["audit"] is None
+        assert sum(session.n_links.values()) == 3
+        session.write(answer("k9", 0, 30, "different"))
+    links = read_links(path, IDS)
+    assert links.must_chosen is None
+    assert links.cannot_chosen.all()
+
+
+def test_an_audit_is_given_up_where_its_points_are_gone(points_file):
+    with opened(points_file) as session:
+        session.write({"entry": "audit", "key": "k1", "page": "page"})
+        row = session._said.audit.pairs[0][0]
+    lines = points_file.read_text().splitlines()
+    points_file.write_text("\n".join(line for number, line in enumerate(lines) if number != row + 1) + "\n")
+    with opened(points_file) as session:
+        assert session.status()["audit"] is None
+
+
+def test_two_pages_get_different_pairs_of_an_audit(points_file):
+    with opened(points_file, n_audit=3) as session:
+        session.write({"entry": "audit", "key": "k1"})
+        shown = [session.question(page) for page in ("one", "two", "three")]
+        assert len({(one["a"]["row"], one["b"]["row"]) for one in shown}) == 3
+        for number, (page, one) in enumerate(zip(("one", "two", "three"), shown, strict=True)):
+            session.write(answer(f"k{number}x", one["a"]["row"], one["b"]["row"], "same", annotator=page, page=page))
+        assert session.status()["audit"] is None
+        session.write({"entry": "undo", "key": "k5", "annotator": "one"})  # what someone else said stays
+        assert session.status()["audit"] == {"answered": 2, "n": 3}
+    with opened(points_file, n_audit=3) as session:
+        assert session.status()["audit"] == {"answered": 2, "n": 3}
+
+
+def test_a_journal_from_before_audits_is_read_as_it_was(points_file):
+    """Statements of a file were random as far as anybody knew; the answers of people were chosen."""
+    entries = [
+        {"entry": "links", "statements": [["p0", "p1", "same", 0.9, "eva"]], "digest": "old"},
+        {"entry": "answer", "key": "k1", "ids": ["p2", "p40"], "said": "different", "annotator": None, "time": "then"},
+    ]
+    journal = points_file.with_name("links.csv.journal")
+    journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    with opened(points_file) as session:
+        session.write(answer("k2", 5, 6))
+    assert links_file(points_file).splitlines() == [
+        *("a,b,kind,confidence,annotator,chosen", "p0,p1,must,0.9,eva,no", "p5,p6,must,1.0,,yes", "p2,p40,cannot,,,yes")
+    ]

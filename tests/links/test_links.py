@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import re
 from dataclasses import FrozenInstanceError, fields
 
 import joblib
@@ -44,6 +45,8 @@ def any_links(draw):
         if draw(st.booleans()):
             names = st.sampled_from(["eva", "ida", 3, None])
             arguments[f"{kind}_annotators"] = draw(st.lists(names, min_size=n, max_size=n))
+        if draw(st.booleans()):
+            arguments[f"{kind}_chosen"] = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=bool)
     return Links(**arguments)
 
 
@@ -57,6 +60,8 @@ def full():
         cannot_confidence=0.9,
         must_annotators=["eva", None],
         cannot_annotators="ida",
+        must_chosen=[False, True],
+        cannot_chosen=True,
     )
 
 
@@ -162,6 +167,37 @@ def test_annotators_are_kept_or_broadcast():
 def test_what_says_nothing_is_none():
     assert Links(must=[(0, 1)], must_annotators=[None]) == Links(must=[(0, 1)])
     assert Links(cannot=[(0, 1)], must_confidence=0.5, must_annotators="eva") == Links(cannot=[(0, 1)])
+    assert Links(cannot=[(0, 1)], must_chosen=True, cannot_chosen=[False]) == Links(cannot=[(0, 1)])
+
+
+def test_chosen_links_are_kept_apart_from_random_ones(full):
+    assert full.must_chosen.tolist() == [False, True]
+    assert full.cannot_chosen.tolist() == [True]
+    assert full.n_chosen == 2
+    assert full.where([0], [False]).n_chosen == 0
+    assert full != Links(*(full.must, full.cannot), must_confidence=full.must_confidence, cannot_confidence=0.9)
+    random = Links(must=[(5, 6)], cannot=[(6, 7)])
+    assert random.must_chosen is None
+    assert full.union(random).must_chosen.tolist() == [False, True, False]
+    assert random.union(full).cannot_chosen.tolist() == [False, True]
+    assert full.restrict([1, 2]).must_chosen.tolist() == [True]
+    assert full.restrict([3, 1]).must_chosen is None
+    assert full.where([1], [0]).must_chosen.tolist() == [True]
+    assert full.at_most(0.7).must_chosen.tolist() == [False, True]
+    repeated = Links(must=[(0, 1), (1, 0), (1, 2)], must_chosen=[False, True, True])
+    assert repeated.distinct().must_chosen.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "problem"),
+    [
+        ([True], "must_chosen has shape (1,) for 2 links: give True or False per link, or a single one"),
+        ([1, 0], "must_chosen holds int64, such as 1: give True or False"),
+    ],
+)
+def test_chosen_is_checked(chosen, problem):
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        Links(must=[(0, 1), (1, 2)], must_chosen=chosen)
 
 
 # A value
@@ -446,9 +482,10 @@ def test_union_is_associative_and_nothing_is_its_unit(one, two, three):
 
 def test_restrict_keeps_what_belongs_to_each_link(full):
     kept = full.restrict([2, 3, 1])
-    assert kept == Links(must=[(1, 2), (2, 0)], must_confidence=[0.5, 1.0], must_annotators=["eva", None])
+    named = {"must_annotators": ["eva", None], "must_chosen": [False, True]}
+    assert kept == Links(must=[(1, 2), (2, 0)], must_confidence=[0.5, 1.0], **named)
     kept = full.restrict(np.array([True, False, True, True]))
-    assert kept == Links(cannot=[(0, 2)], cannot_confidence=0.9, cannot_annotators="ida")
+    assert kept == Links(cannot=[(0, 2)], cannot_confidence=0.9, cannot_annotators="ida", cannot_chosen=True)
 
 
 @given(any_links(), st.permutations(range(N_ROWS)), st.integers(0, N_ROWS))
@@ -852,6 +889,7 @@ def test_to_table(full):
         "kind": ["must", "must", "cannot"],
         "confidence": [0.5, 1.0, 0.9],
         "annotator": ["eva", None, "ida"],
+        "chosen": [False, True, True],
     }
     assert Links(must=[(0, 2)]).to_table(ids=["p", "q", "r"]) == {"a": ["p"], "b": ["r"], "kind": ["must"]}
     half = Links(must=[(0, 1)], cannot=[(1, 2)], must_annotators="eva", cannot_confidence=0.5).to_table()

@@ -172,6 +172,8 @@ LINKS = [
     Links(must=[(0, 1)], cannot=[(2, 3), (3, 4)], cannot_confidence=[0.1, 1 / 3]),
     Links(must=[(0, 1)], must_confidence=1.0, cannot=[(2, 3)]),
     Links(must=[(0, 1), (1, 2)], must_annotators=["eva", None], cannot=[(2, 3)], cannot_annotators=['i "d" a,\n']),
+    Links(must=[(0, 1), (1, 2)], cannot=[(2, 3)], must_chosen=[True, False]),
+    Links(must=[(0, 1)], cannot=[(2, 3)], cannot_chosen=True, cannot_confidence=0.9, must_annotators="eva"),
 ]
 
 

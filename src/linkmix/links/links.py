@@ -32,6 +32,9 @@ class Links:
         How sure each statement is, above 0 and at most 1. None means certain, as does 1.
     must_annotators, cannot_annotators : str or sequence of shape (n,), optional
         Who made each statement; None in the sequence if nobody knows.
+    must_chosen, cannot_chosen : bool or array-like of shape (n,), optional
+        Whether each pair was chosen, by a person or because its answer helps most. None means that all pairs are
+        random. Only random ones can tell how good a model is.
     relations : sequence of Relation, optional
         Relations of any other kind, each with a joint distribution of two labels.
 
@@ -43,6 +46,8 @@ class Links:
         None if not given, or without links of the kind.
     must_annotators, cannot_annotators : array of object, shape (n,), or None
         None if nobody is named.
+    must_chosen, cannot_chosen : array of bool, shape (n,), or None
+        None if no pair was chosen.
     relations : tuple of Relation
 
     Examples
@@ -64,6 +69,8 @@ class Links:
     cannot_confidence: Floats | None
     must_annotators: Array | None
     cannot_annotators: Array | None
+    must_chosen: Array | None
+    cannot_chosen: Array | None
     relations: tuple[Relation, ...]
 
     def __init__(
@@ -75,6 +82,8 @@ class Links:
         cannot_confidence: ArrayLike | None = None,
         must_annotators: Iterable[Hashable] | None = None,
         cannot_annotators: Iterable[Hashable] | None = None,
+        must_chosen: ArrayLike | None = None,
+        cannot_chosen: ArrayLike | None = None,
         relations: Iterable[Relation] = (),
     ) -> None:
         if isinstance(relations, Relation):
@@ -84,8 +93,8 @@ class Links:
             if not isinstance(other, Relation):
                 raise ValueError(f"relations[{i}] is {other!r}: give linkmix.Relation(pairs, table) objects")
         self._hold(
-            OneKind.read("must", must, must_confidence, must_annotators),
-            OneKind.read("cannot", cannot, cannot_confidence, cannot_annotators),
+            OneKind.read("must", must, must_confidence, must_annotators, must_chosen),
+            OneKind.read("cannot", cannot, cannot_confidence, cannot_annotators, cannot_chosen),
             others,
         )
 
@@ -97,7 +106,7 @@ class Links:
         return links
 
     def _hold(self, must: OneKind, cannot: OneKind, relations: tuple[Relation, ...]) -> None:
-        values = (must.pairs, cannot.pairs, must.confidence, cannot.confidence, must.annotators, cannot.annotators)
+        values = (part for both in zip(must, cannot, strict=True) for part in both)
         for field, value in zip(fields(self), (*values, relations), strict=True):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
@@ -116,7 +125,12 @@ class Links:
 
     @classmethod
     def from_checked(
-        cls, pairs: Ints, is_must: Array, confidence: Sequence[float | None], annotators: Sequence[Hashable]
+        cls,
+        pairs: Ints,
+        is_must: Array,
+        confidence: Sequence[float | None],
+        annotators: Sequence[Hashable],
+        chosen: Sequence[bool] | None = None,
     ) -> "Links":
         """Make links from columns that were checked where they were read.
 
@@ -130,6 +144,8 @@ class Links:
             Above 0 and at most 1; None stands for certain.
         annotators : sequence
             None stands for nobody.
+        chosen : sequence of bool, optional
+            Whether each pair was chosen.
 
         Examples
         --------
@@ -137,7 +153,7 @@ class Links:
         >>> Links.from_checked(np.array([[0, 1], [4, 2]]), np.array([True, False]), [None, 0.9], [None, None])
         Links(1 must, 1 cannot)
         """
-        return cls._of(*split(pairs, is_must, confidence, annotators))
+        return cls._of(*split(pairs, is_must, confidence, annotators, chosen))
 
     # Through the constructor, because an unpickled or deep-copied array would be writable.
     def __reduce__(self) -> tuple[Any, ...]:
@@ -175,6 +191,11 @@ class Links:
         return len(self.cannot)
 
     @property
+    def n_chosen(self) -> int:
+        """Number of links whose pair was chosen, and is not a random one."""
+        return sum(int(chosen.sum()) for chosen in (self.must_chosen, self.cannot_chosen) if chosen is not None)
+
+    @property
     def empty(self) -> bool:
         """Whether there are neither links nor relations."""
         return not (len(self.must) or len(self.cannot) or self.relations)
@@ -188,11 +209,11 @@ class Links:
 
     @property
     def _must(self) -> OneKind:
-        return OneKind(self.must, self.must_confidence, self.must_annotators)
+        return OneKind(self.must, self.must_confidence, self.must_annotators, self.must_chosen)
 
     @property
     def _cannot(self) -> OneKind:
-        return OneKind(self.cannot, self.cannot_confidence, self.cannot_annotators)
+        return OneKind(self.cannot, self.cannot_confidence, self.cannot_annotators, self.cannot_chosen)
 
     def check_rows(self, n_rows: int) -> None:
         """Raise a ValueError if a link names a row that data with ``n_rows`` rows do not have."""
@@ -230,7 +251,7 @@ class Links:
         )
 
     def certain(self) -> "Links":
-        """Keep the certain links alone, without annotators and without relations of other kinds.
+        """Keep the certain links alone: their pairs, and no relations of other kinds.
 
         Examples
         --------
@@ -324,5 +345,7 @@ class Links:
             cannot_confidence=lowered(self._cannot),
             must_annotators=self.must_annotators,
             cannot_annotators=self.cannot_annotators,
+            must_chosen=self.must_chosen,
+            cannot_chosen=self.cannot_chosen,
             relations=self.relations,
         )

@@ -1,4 +1,4 @@
-"""The links of one kind: their pairs, and how sure and whose each of them is."""
+"""The links of one kind: their pairs, how sure and whose each of them is, and whether it was chosen."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.links.reading import read_annotators, read_confidence, read_pairs
+from linkmix.links.reading import read_annotators, read_chosen, read_confidence, read_pairs
 
 
 class OneKind(NamedTuple):
@@ -16,10 +16,16 @@ class OneKind(NamedTuple):
     pairs: Ints  # (n, 2)
     confidence: Floats | None = None  # (n,)
     annotators: Array | None = None  # (n,)
+    chosen: Array | None = None  # (n,)
 
     @classmethod
     def read(
-        cls, kind: str, pairs: ArrayLike, confidence: ArrayLike | None, annotators: Iterable[Hashable] | None
+        cls,
+        kind: str,
+        pairs: ArrayLike,
+        confidence: ArrayLike | None,
+        annotators: Iterable[Hashable] | None,
+        chosen: ArrayLike | None,
     ) -> "OneKind":
         """Check what a user gives, and copy it."""
         checked = read_pairs(kind, pairs)
@@ -27,6 +33,7 @@ class OneKind(NamedTuple):
             checked,
             read_confidence(f"{kind}_confidence", confidence, len(checked)),
             read_annotators(f"{kind}_annotators", annotators, len(checked)),
+            read_chosen(f"{kind}_chosen", chosen, len(checked)),
         )
 
     def take(self, kept: Array) -> "OneKind":
@@ -38,9 +45,13 @@ class OneKind(NamedTuple):
         return self.pairs if self.confidence is None else self.pairs[self.confidence == 1]
 
     def tidy(self) -> "OneKind":
-        """Drop confidences of no links, and annotators that are all unknown."""
-        nobody = self.annotators is None or all(name is None for name in self.annotators)
-        return OneKind(self.pairs, self.confidence if len(self.pairs) else None, None if nobody else self.annotators)
+        """Drop confidences of no links, annotators that are all unknown, and that no pair was chosen."""
+        return OneKind(
+            self.pairs,
+            self.confidence if len(self.pairs) else None,
+            None if self.annotators is None or all(name is None for name in self.annotators) else self.annotators,
+            None if self.chosen is None or not self.chosen.any() else self.chosen,
+        )
 
     def distinct(self) -> "OneKind":
         """Each unordered pair once, or once for each annotator; with its highest confidence if nobody is named."""
@@ -71,6 +82,7 @@ class OneKind(NamedTuple):
             np.concatenate([self.pairs, other.pairs]),
             joined(self.confidence, other.confidence, 1.0),
             joined(self.annotators, other.annotators, None),
+            joined(self.chosen, other.chosen, False),
         )
 
     def restrict(self, rows: Ints) -> "OneKind":
@@ -84,15 +96,20 @@ class OneKind(NamedTuple):
 
 
 def split(
-    pairs: Ints, is_must: Array, confidence: Sequence[float | None], annotators: Sequence[Hashable]
+    pairs: Ints,
+    is_must: Array,
+    confidence: Sequence[float | None],
+    annotators: Sequence[Hashable],
+    chosen: Sequence[bool] | None = None,
 ) -> tuple[OneKind, OneKind]:
     """Must-links and cannot-links from checked columns, where None stands for certain and for nobody."""
     sure, names = np.array([np.nan if c is None else c for c in confidence]), np.empty(len(pairs), dtype=object)
     names[:] = annotators
+    asked = np.zeros(len(pairs), dtype=bool) if chosen is None else np.array(chosen, dtype=bool)
 
     def one(rows: Array) -> OneKind:
         given = sure[rows]
         known = None if np.isnan(given).all() else np.where(np.isnan(given), 1.0, given)
-        return OneKind(pairs[rows], known, names[rows])
+        return OneKind(pairs[rows], known, names[rows], asked[rows])
 
     return one(is_must), one(~is_must)

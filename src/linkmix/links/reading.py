@@ -107,6 +107,19 @@ def read_annotators(name: str, given: Iterable[Hashable] | None, n: int) -> Arra
     return None if all(value is None for value in known) else np.fromiter(known, dtype=object, count=n)
 
 
+def read_chosen(name: str, given: ArrayLike | None, n: int) -> Array | None:
+    """Read whether each link was chosen, or all of them, into a new array."""
+    if given is None:
+        return None
+    values = np.asarray(given)
+    if values.shape not in ((), (n,)):
+        raise ValueError(f"{name} has shape {values.shape} for {n} links: give True or False per link, or a single one")
+    if values.size and values.dtype.kind != "b":
+        example = values.ravel()[:1].tolist()[0]
+        raise ValueError(f"{name} holds {values.dtype}, such as {example!r}: give True or False")
+    return np.array(np.broadcast_to(values, n)) if values.any() and n else None
+
+
 def check_hashable(values: Iterable[Any], where: Callable[[int], str]) -> None:
     """Raise a ValueError at the first value that is not hashable."""
     for i, value in enumerate(values):

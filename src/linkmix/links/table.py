@@ -1,6 +1,6 @@
-"""Tables of links in memory: columns in, columns out, and what a kind and a confidence may be.
+"""Tables of links in memory: columns in, columns out, and what a kind, a confidence and "chosen" may be.
 
-This is the one place where the kind and the confidence of a link are parsed, for tables and for files.
+This is the one place where these are parsed, for tables and for files.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -19,13 +19,15 @@ T = TypeVar("T")
 
 NEEDED = ("a", "b", "kind")
 """Columns that a table or file of links must have."""
-COLUMNS = (*NEEDED, "confidence", "annotator")
+COLUMNS = (*NEEDED, "confidence", "annotator", "chosen")
 """All columns that say something about a link."""
 KINDS = {
     **dict.fromkeys(("must", "must-link", "same", "1", 1), True),
     **dict.fromkeys(("cannot", "cannot-link", "different", "-1", -1), False),
 }
 """What may stand for a kind of link, and whether it is a must-link."""
+YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+"""What may stand for whether a link was chosen."""
 
 
 def parse_kind(given: object) -> bool:
@@ -67,15 +69,34 @@ def parse_confidence(given: object) -> float | None:
     return float(given)
 
 
+def parse_chosen(given: object) -> bool:
+    """Tell whether a link was chosen; None stands for a random one.
+
+    Examples
+    --------
+    >>> parse_chosen("Yes"), parse_chosen(None)
+    (True, False)
+    >>> parse_chosen("maybe")
+    Traceback (most recent call last):
+    ValueError: 'maybe' is neither 'yes' nor 'no': write 'yes' if the pair was chosen, 'no' if it is a random one
+    """
+    chosen = False if given is None else YES_NO.get(str(given).strip().lower())
+    if chosen is None:
+        raise ValueError(
+            f"{given!r} is neither 'yes' nor 'no': write 'yes' if the pair was chosen, 'no' if it is a random one"
+        )
+    return chosen
+
+
 def from_table(cls: type["Links"], table: Any, ids: Iterable[Hashable] | None = None) -> "Links":
     """Read links from a table with one link per row.
 
     Parameters
     ----------
     table : mapping of columns, pandas or polars data frame, or iterable of mappings (one per row)
-        Columns ``a``, ``b`` and ``kind``, optionally ``confidence`` and ``annotator``; others are left alone.
-        A kind is "must", "must-link", "same" or 1, or else "cannot", "cannot-link", "different" or -1, in upper or
-        lower case. A missing confidence means certain.
+        Columns ``a``, ``b`` and ``kind``, optionally ``confidence``, ``annotator`` and ``chosen``; others are left
+        alone. A kind is "must", "must-link", "same" or 1, or else "cannot", "cannot-link", "different" or -1, in upper
+        or lower case. A missing confidence means certain. A link is chosen if the column says True, "yes" or 1.
     ids : sequence, optional
         The ids of the rows of X, in their order. ``a`` and ``b`` are then ids, compared as they are: "7" is not 7.
         Without ids, they are row numbers.
@@ -93,12 +114,16 @@ def from_table(cls: type["Links"], table: Any, ids: Iterable[Hashable] | None = 
     pairs = np.array([_read_rows(columns[end], end, row_of) for end in ("a", "b")], dtype=np.int64).T  # (n, 2)
     if (position := first_true(pairs[:, 0] == pairs[:, 1])) is not None:
         raise ValueError(f"table row {position} links {columns['a'][position]!r} to itself: remove it")
-    for name in ("confidence", "annotator"):
+    for name in ("confidence", "annotator", "chosen"):
         columns[name] = [None if is_missing(value) else value for value in columns.get(name, [None] * len(pairs))]
     is_must = np.array(_parse_column(columns, "kind", parse_kind), dtype=bool)
     check_hashable(columns["annotator"], lambda i: f"table row {i}: annotator")
     return cls.from_checked(
-        pairs, is_must, _parse_column(columns, "confidence", parse_confidence), columns["annotator"]
+        pairs,
+        is_must,
+        _parse_column(columns, "confidence", parse_confidence),
+        columns["annotator"],
+        _parse_column(columns, "chosen", parse_chosen),
     )
 
 
@@ -113,8 +138,8 @@ def to_table(links: "Links", ids: Iterable[Hashable] | None = None) -> dict[str,
     Returns
     -------
     dict of lists
-        Columns ``a``, ``b`` and ``kind``, must-links first; ``confidence`` and ``annotator`` if there are any, with
-        None where one is missing.
+        Columns ``a``, ``b`` and ``kind``, must-links first; ``confidence``, ``annotator`` and ``chosen`` if there are
+        any, with None, or False, where one is missing.
 
     Examples
     --------
@@ -130,13 +155,14 @@ def to_table(links: "Links", ids: Iterable[Hashable] | None = None) -> dict[str,
         links.check_rows(len(names))
         columns = [[names[row] for row in column] for column in columns]
     table = {"a": columns[0], "b": columns[1], "kind": ["must"] * links.n_must + ["cannot"] * links.n_cannot}
-    for name, must, cannot in (
-        ("confidence", links.must_confidence, links.cannot_confidence),
-        ("annotator", links.must_annotators, links.cannot_annotators),
+    for name, must, cannot, absent in (
+        ("confidence", links.must_confidence, links.cannot_confidence, None),
+        ("annotator", links.must_annotators, links.cannot_annotators, None),
+        ("chosen", links.must_chosen, links.cannot_chosen, False),
     ):
         if must is not None or cannot is not None:
-            table[name] = [None] * links.n_must if must is None else must.tolist()
-            table[name] += [None] * links.n_cannot if cannot is None else cannot.tolist()
+            table[name] = [absent] * links.n_must if must is None else must.tolist()
+            table[name] += [absent] * links.n_cannot if cannot is None else cannot.tolist()
     return table
 
 

@@ -28,6 +28,8 @@ N_ROWS = 500
 """Rows by which a level is measured."""
 N_PAIRS = 20_000
 """Random pairs by which the implied quality is measured."""
+FEWEST_RANDOM = 10
+"""Number of random statements that an estimate of the quality takes, if other links were chosen."""
 UNLIKE_RANDOM = 3.0
 """Standard deviations by which the share of must-links may differ from what random pairs would give."""
 
@@ -129,7 +131,10 @@ class Quality:
 
     def __str__(self) -> str:
         """Say it in words."""
-        what = {"links": "links", "audit": "audit questions"}[self.source]
+        what = {
+            "links": "links",
+            "audit": "questions about random pairs, measured before their answers were used",
+        }[self.source]
         said = (
             f"About {100 * self.pairs_right:.0f} % of all pairs are judged as you would "
             f"({100 * self.low:.0f} to {100 * self.high:.0f} %), from {self.n_links} {what}."
@@ -251,7 +256,7 @@ def quality(
     Returns
     -------
     Quality or None
-        None if nothing can be said: there are no links, or only links of one kind.
+        None if nothing can be said: there are no links, only links of one kind, or too few that were not chosen.
     """
     random = RandomState(0)
     a, b = random.randint(len(probabilities), size=(2, N_PAIRS))
@@ -261,7 +266,7 @@ def quality(
     together = np.einsum("im,im->i", probabilities[a], probabilities[b])
     says_same, right, confidence = _statements(left_outs, random)
     n_same, n_said = int(says_same.sum()), len(says_same)
-    if not 0 < n_same < n_said:
+    if not 0 < n_same < n_said or (n_said < FEWEST_RANDOM and any(one.links.n_chosen for one in left_outs)):
         return None
     share = float(together.mean())
     weight = np.ones(n_said)
@@ -316,6 +321,15 @@ def _pair_levels(n_classes: int, spread: float) -> Floats:
     return np.asarray((np.sqrt((1 - curve) ** 2 + 4 * curve * LEVELS) - (1 - curve)) / (2 * curve))
 
 
+def _random(links: Links) -> Links:
+    """The links that were not chosen."""
+    must, cannot = (
+        np.ones(n, dtype=bool) if chosen is None else ~chosen
+        for n, chosen in ((links.n_must, links.must_chosen), (links.n_cannot, links.cannot_chosen))
+    )
+    return links.where(must, cannot)
+
+
 def _kinds(links: Links) -> Iterator[tuple[Ints, Floats, bool]]:
     """Pairs, confidences and whether they are to be together, for both kinds of links."""
     for pairs, confidence, together in (
@@ -328,14 +342,14 @@ def _kinds(links: Links) -> Iterator[tuple[Ints, Floats, bool]]:
 def _statements(left_outs: Sequence[LeftOut], random: RandomState) -> tuple[Array, Array, Floats]:
     """For each left-out statement about two rows: whether it says "same", whether the refit agrees, its confidence.
 
-    Rows with known labels are paired at random, each once.
+    Chosen links are no random pairs and do not count. Rows with known labels are paired at random, each once.
     """
     says_same: list[Array] = []
     right: list[Array] = []
     sure: list[Floats] = []
     for one in left_outs:
         labels = one.log_joint.argmax(axis=1)
-        for pairs, confidence, together in _kinds(one.links):
+        for pairs, confidence, together in _kinds(_random(one.links)):
             says_same.append(np.full(len(pairs), together))
             right.append((labels[pairs[:, 0]] == labels[pairs[:, 1]]) == together)
             sure.append(confidence)

@@ -1,6 +1,7 @@
 """Active learning with links: which pair to ask about next, and what follows from the answers."""
 
 from linkmix.queries.answers import SAID, Answer, Answers
+from linkmix.queries.audit import Audit
 from linkmix.queries.background import Background
 from linkmix.queries.questioner import STRATEGIES, Questioner, Strategy
 from linkmix.queries.refit import Refit
@@ -12,6 +13,7 @@ __all__ = [
     "STRATEGIES",
     "Answer",
     "Answers",
+    "Audit",
     "Background",
     "QuestionSettings",
     "Questioner",

@@ -6,6 +6,9 @@ from itertools import chain
 from typing import Any, Literal, get_args
 
 from linkmix.links import Links
+from linkmix.links.table import COLUMNS
+from linkmix.mixture.calibration import Quality
+from linkmix.queries.audit import Audit
 
 Said = Literal["same", "different", "unsure", "skip"]
 SAID: tuple[str, ...] = get_args(Said)
@@ -33,6 +36,8 @@ class Answer:
         computed from all answers about the pair.
     given : bool
         Whether it was known from the start, from a file or an argument. Such a statement cannot be undone.
+    chosen : bool
+        Whether a strategy or a person chose the pair. The pairs of an audit are random.
     """
 
     a: int
@@ -41,6 +46,7 @@ class Answer:
     annotator: str | None = None
     confidence: float | None = None
     given: bool = False
+    chosen: bool = True
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over both rows and what was said."""
@@ -140,12 +146,18 @@ def by_pair(answers: Iterable[Answer]) -> dict[Pair, list[Answer]]:
 def as_links(answers: Iterable[Answer]) -> Links:
     """Answers as links, without confidence and annotator. Answers that are not links are left out."""
     answers = list(answers)
-    return Links(*([(one.a, one.b) for one in answers if one.said == kind] for kind in ("same", "different")))
+    same, different = ([one for one in answers if one.said == kind] for kind in ("same", "different"))
+    return Links(
+        [(one.a, one.b) for one in same],
+        [(one.a, one.b) for one in different],
+        must_chosen=[one.chosen for one in same],
+        cannot_chosen=[one.chosen for one in different],
+    )
 
 
 def as_full_links(answers: Iterable[Answer]) -> Links:
-    """Answers as links, with confidence and annotator. All of them must be links."""
-    names = {"a": "a", "b": "b", "kind": "said", "confidence": "confidence", "annotator": "annotator"}
+    """Answers as links, with confidence, annotator and whether they were chosen. All of them must be links."""
+    names = {name: name for name in COLUMNS} | {"kind": "said"}
     answers = list(answers)
     return Links.from_table({name: [getattr(one, field) for one in answers] for name, field in names.items()})
 
@@ -166,6 +178,12 @@ class Answers:
     ----------
     turns : dict of key to tuple of Answer
         What can be undone, oldest first. A turn is one or more answers that are added and undone together.
+    audit : Audit or None
+        The audit that is under way, with what was said so far.
+    quality : Quality or None
+        What the last complete audit found.
+    ordinary : tuple of Answer
+        The answers in order, without those to the audit that is under way.
 
     Examples
     --------
@@ -195,6 +213,8 @@ class Answers:
         """Drop all answers, and start again from what is given."""
         self._given = tuple(replace(answer, given=True) for answer in given)
         self.turns: dict[Hashable, tuple[Answer, ...]] = {}
+        self._audits: list[Audit] = []  # those that are complete, and at the end the one that is under way
+        self._auditing = False
         self._fold()
 
     def add(self, *answers: Answer, key: Hashable = None) -> None:
@@ -210,6 +230,48 @@ class Answers:
         self.turns[object() if key is None else key] = answers
         for answer in answers:
             self._take(answer)
+        self._end_if_complete()
+
+    def begin_audit(self, audit: Audit) -> None:
+        """Keep answers about the pairs of an audit apart, until it is complete. One that is under way is given up."""
+        self.give_up_audit()
+        self._audits.append(audit)
+        self._auditing = True
+        self._end_if_complete()
+
+    def give_up_audit(self) -> None:
+        """End the audit that is under way, if there is one. Its answers become ordinary ones."""
+        if self._auditing:
+            self._audits.pop()
+            self._auditing = False
+
+    @property
+    def audit(self) -> Audit | None:
+        """The audit that is under way, with what was said so far."""
+        if not self._auditing:
+            return None
+        return self._audits[-1].after({one.pair: one.said for one in self._all if not (one.chosen or one.given)})
+
+    @property
+    def quality(self) -> Quality | None:
+        """What the last complete audit found."""
+        complete = self._audits[:-1] if self._auditing else self._audits
+        return complete[-1].quality if complete else None
+
+    @property
+    def ordinary(self) -> tuple[Answer, ...]:
+        """The answers in order, without those to the audit that is under way."""
+        return tuple(one for one in self._all if one.chosen or one.given or not self.is_audited(one.a, one.b))
+
+    def is_audited(self, a: int, b: int) -> bool:
+        """Whether the audit that is under way is about this pair."""
+        return self._auditing and pair_of(a, b) in self._audits[-1].pairs
+
+    def _end_if_complete(self) -> None:
+        audit = self.audit
+        if audit is not None and audit.is_complete:
+            self._audits[-1] = audit  # what is said later does not change it
+            self._auditing = False
 
     def undo(self, key: Hashable = None) -> tuple[Answer, ...]:
         """Undo a turn, as if it had never been added.
@@ -237,6 +299,10 @@ class Answers:
                     self._update(answer.pair)
         else:  # later answers may depend on it, and removed ones must come back: start over
             self._fold()
+        if not self._auditing and self._audits and any(one.pair in self._audits[-1].said for one in answers):
+            self._audits[-1] = replace(self._audits[-1], said={})
+            self._auditing = True
+            self._end_if_complete()
         return answers
 
     def last_turn(self, annotator: str | None) -> Hashable:

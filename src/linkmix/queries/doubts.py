@@ -73,10 +73,16 @@ def believed_links(state: State) -> Links:
     wrong = state.ground.wrong
     if not wrong:
         return as_links(state.known.kept)
-    leads = {pair: lead(answers) for pair, answers in by_pair(state.answers).items()}
+    about = by_pair(state.answers)
+    leads = {pair: lead(answers) for pair, answers in about.items()}
     must, cannot = (
         {pair: confidence(n * sign, wrong) for pair, n in leads.items() if n * sign > 0} for sign in (1, -1)
     )
     return Links(
-        [*must], [*cannot], must_confidence=np.array([*must.values()]), cannot_confidence=np.array([*cannot.values()])
+        [*must],
+        [*cannot],
+        must_confidence=np.array([*must.values()]),
+        cannot_confidence=np.array([*cannot.values()]),
+        must_chosen=[all(one.chosen for one in about[pair]) for pair in must],
+        cannot_chosen=[all(one.chosen for one in about[pair]) for pair in cannot],
     )

@@ -15,8 +15,10 @@ from linkmix.data.scaling import Scaling
 from linkmix.data.summary import summarise
 from linkmix.engine.starts import without_gaps
 from linkmix.links import Links
+from linkmix.mixture.calibration import Quality
 from linkmix.queries import other_strategies
 from linkmix.queries.answers import SAID, Answer, Answers, Said, as_links
+from linkmix.queries.audit import N_QUESTIONS, Audit, draw
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, labels_with_answers, refit
@@ -71,7 +73,8 @@ class Questioner:
     said : Answers
         The given links and all answers that have not been undone. Answers may be added to it directly.
     links : Links
-        The given links and those that follow from the answers, with confidences if answers may be wrong.
+        The given links and those that follow from the answers, with confidences if answers may be wrong. They know
+        which pairs were chosen: all but those of an audit, and those of the strategy "random".
     new_links : Links
         The same without the given links.
     answers : tuple of Answer
@@ -85,6 +88,8 @@ class Questioner:
     stop_signal : float
         How much the labels may still change: the mean of the share of labels that changed at the last refit and the
         share on which its starts disagree. 1 before the first refit.
+    quality : Quality or None
+        How good the labels were at the beginning of the last complete audit; None before.
     review : structured ndarray
         Links with the probability that they are wrong, the most doubtful first, as in ``LinkMixture.links_to_review_``.
 
@@ -145,8 +150,8 @@ class Questioner:
         begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
         self._fit = first_fit(self._ground, self._scale, begin)
         self._tentative = _leaders(self._ground, self._fit.probabilities)
-        answers = [Answer(a, b, "same") for a, b in given.must.tolist()]
-        answers += [Answer(a, b, "different") for a, b in given.cannot.tolist()]
+        answers = _as_answers(given.must, given.must_chosen, "same")
+        answers += _as_answers(given.cannot, given.cannot_chosen, "different")
         self.said = Answers(answers, wrong=float(wrong))
         self._changed: float | None = None
         self._publish()
@@ -160,7 +165,7 @@ class Questioner:
 
     @property
     def _state(self) -> State:
-        return State(self._ground, tuple(self.said), self.probabilities, self._tentative)
+        return State(self._ground, self.said.ordinary, self.probabilities, self._tentative)
 
     def next(self, q: int = 1) -> Ints:
         """Pairs to ask about next.
@@ -173,9 +178,11 @@ class Questioner:
         Returns
         -------
         ndarray of shape (at most q, 2)
-            Row numbers. Fewer than q, or none, if nothing is left to ask.
+            Row numbers. Fewer than q, or none, if nothing is left to ask. During an audit, its pairs.
         """
         check_number("q", q, Integral, 1)
+        if (audit := self.said.audit) is not None:
+            return np.array(audit.next(int(q)), dtype=np.int64).reshape(-1, 2)
         state, pairs = self._state, []
         for _ in range(q):
             believed, again = settled(state)
@@ -203,7 +210,51 @@ class Questioner:
                 raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
         if a == b:
             raise ValueError(f"row {a} is compared with itself: give two rows")
-        self.said.add(Answer(int(a), int(b), said))
+        chosen = not self.said.is_audited(a, b) and self._strategy is not STRATEGIES["random"]
+        self.said.add(Answer(int(a), int(b), said, chosen=chosen))
+
+    def audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> None:
+        """Ask about random pairs next, to tell how good the labels are.
+
+        Until all are answered, `next` gives these pairs, and their answers are kept apart: no refit and no choice of a
+        question uses them. Then `quality` has the result, and they become ordinary answers. "unsure" and "skip" do not
+        count; another pair is asked about instead. `undo` takes back answers as usual; ``said.give_up_audit()`` ends an
+        audit early.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Number of questions.
+        labels : array-like of shape (n_samples,), optional
+            Class numbers to measure; by default `labels`.
+
+        Examples
+        --------
+        >>> X = np.concatenate([np.random.default_rng(0).normal(size=(20, 2)) + 6 * k for k in range(3)])
+        >>> truth = np.repeat([0, 1, 2], 20)
+        >>> asker = Questioner(X, n_classes=3)
+        >>> asker.audit()
+        >>> while asker.said.audit:
+        ...     [[a, b]] = asker.next()
+        ...     asker.answer(a, b, "same" if truth[a] == truth[b] else "different")
+        >>> print(asker.quality)
+        About 99 % of all pairs are judged as you would (87 to 100 %), from 20 questions about random pairs, measured
+        before their answers were used.
+        """
+        self.said.begin_audit(self.draw_audit(n, labels))
+
+    def draw_audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> Audit:
+        """Draw the pairs of an audit, and leave it to the caller to begin it by ``said.begin_audit``; see `audit`."""
+        check_number("n", n, Integral, 1)
+        measured = self.labels if labels is None else _checked_labels(labels, len(self._X), self._ground.n_classes)
+        state, asked = self._state, {answer.pair for answer in self.said}
+        known = None if self._ground.wrong else state.known  # where answers may be wrong, nothing is certain
+        return draw(measured, int(n), state.random(), known, lambda a, b: (a, b) not in asked)
+
+    @property
+    def quality(self) -> Quality | None:
+        """How good the labels were at the beginning of the last complete audit; None before."""
+        return self.said.quality
 
     def undo(self) -> Answer | None:
         """Undo the last answer. The model forgets it at the next refit.
@@ -276,6 +327,11 @@ class Questioner:
         self.review: Array = doubtful_links(fit, self._ground.Z)
         scaling = Scaling.plain(self._columns.mean, self._scale)
         self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, scaling)
+
+
+def _as_answers(pairs: Ints, chosen: Array | None, said: Said) -> list[Answer]:
+    was_chosen = np.zeros(len(pairs), dtype=bool) if chosen is None else chosen
+    return [Answer(a, b, said, chosen=one) for (a, b), one in zip(pairs.tolist(), was_chosen.tolist(), strict=True)]
 
 
 def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:

@@ -87,7 +87,7 @@ class AutoLinkMixture(LinkEstimator):
     quality_ : Quality or None
         How good the result is: ``pairs_right``, the share of all pairs of points that are judged as the user would,
         with a 90 % interval from ``low`` to ``high``. None if that cannot be told: without links, or with links of one
-        kind. ``print(model.quality_)`` says it in words. It assumes that the links are between random points.
+        kind. ``print(model.quality_)`` says it in words. It rests on links that were not chosen.
     temperatures_ : ndarray of shape (committee,)
         What the log-densities of each member are divided by, so that probabilities are honest.
     links_to_review_ : structured ndarray

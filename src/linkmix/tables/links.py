@@ -12,7 +12,7 @@ import numpy as np
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
 from linkmix.links import Links
-from linkmix.links.table import NEEDED, parse_confidence, parse_kind
+from linkmix.links.table import NEEDED, parse_chosen, parse_confidence, parse_kind
 from linkmix.tables import text
 from linkmix.tables.ids import Ids, rows_of
 from linkmix.tables.text import as_file, listed, quoted
@@ -33,6 +33,8 @@ class LinkLine:
     confidence : float or None
         None if it is certain.
     annotator : str or None
+    chosen : bool
+        Whether the pair was chosen, and is not a random one.
     """
 
     line: int
@@ -41,6 +43,7 @@ class LinkLine:
     is_must: bool
     confidence: float | None = None
     annotator: str | None = None
+    chosen: bool = False
 
 
 def read_links(path: str | os.PathLike[str], ids: Ids) -> Links:
@@ -49,8 +52,9 @@ def read_links(path: str | os.PathLike[str], ids: Ids) -> Links:
     Parameters
     ----------
     path : path
-        A CSV or TSV file with the columns ``a``, ``b``, ``kind`` and optionally ``confidence`` and ``annotator``, JSON
-        lines with the same names, or the format of COP-KMeans: two row numbers from 0 and 1 or -1, without a header.
+        A CSV or TSV file with the columns ``a``, ``b``, ``kind`` and optionally ``confidence``, ``annotator`` and
+        ``chosen`` (yes or no), JSON lines with the same names, or the format of COP-KMeans: two row numbers from 0 and
+        1 or -1, without a header.
     ids : sequence of str
         Ids of the points, in their order.
 
@@ -154,6 +158,7 @@ def between_rows(lines: Sequence[LinkLine], pairs: Sequence[tuple[int, int]]) ->
         np.array([line.is_must for line in lines], dtype=bool),
         [line.confidence for line in lines],
         [line.annotator for line in lines],
+        [line.chosen for line in lines],
     )
 
 
@@ -193,7 +198,7 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
     else:
         separator = text.SEPARATORS.get(target.suffix.lower(), ",")
         lines = [separator.join(table)]
-        lines += [separator.join("" if v is None else quoted(str(v)) for v in row.values()) for row in rows]
+        lines += [separator.join(map(_as_text, row.values())) for row in rows]
     with aside(target) as place:
         place.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="")
 
@@ -208,7 +213,7 @@ def _read_delimited(path: Path) -> list[LinkLine]:
             raise BadFile(
                 path,
                 f"there is no column {name!r} (columns: {listed(names)}): name the columns a, b and kind, and if you "
-                "have them confidence and annotator",
+                "have them confidence, annotator and chosen",
                 line,
             )
     lines = []
@@ -262,9 +267,18 @@ def _link_line(path: Path, line: int, fields: dict[str, Any]) -> LinkLine:
         is_must = parse_kind(fields[column])
         column = "confidence"
         confidence = parse_confidence(_as_number(fields.get(column)))
+        column = "chosen"
+        chosen = parse_chosen(fields.get(column) or None)
     except ValueError as error:
         raise BadFile(path, str(error), line, column) from None
-    return LinkLine(line, fields["a"], fields["b"], is_must, confidence, fields.get("annotator") or None)
+    return LinkLine(line, fields["a"], fields["b"], is_must, confidence, fields.get("annotator") or None, chosen)
+
+
+def _as_text(value: Any) -> str:
+    """A value of a table of links as it is written to a file."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else quoted(str(value))
 
 
 def _as_number(given: Any) -> Any:

@@ -34,6 +34,11 @@ QUESTION = "[s]ame, [d]ifferent, [u]nsure, undo with [z], [q]uit"
 @id_option
 @click.option("--strategy", default="cover", show_default=True, help="How pairs are chosen; see docs/questions.md.")
 @wrong_option
+@click.option(
+    "--audit",
+    type=click.IntRange(1, 1000),
+    help="Ask this many questions about random pairs instead, such as 20, and say how good the model is.",
+)
 @seed_option
 def ask(
     model: Path,
@@ -42,6 +47,7 @@ def ask(
     id_column: str | None,
     strategy: str,
     wrong: float,
+    audit: int | None,
     seed: int,
 ) -> None:
     """Ask which points belong together, the most useful pair first.
@@ -53,6 +59,7 @@ def ask(
     Examples:
       linkmix ask linkmix-out/model.linkmix points.csv
       linkmix ask linkmix-out/model.linkmix points.csv --links links.csv --wrong 0.1
+      linkmix ask linkmix-out/model.linkmix points.csv --links links.csv --audit 20
     """  # noqa: D301
     with extras_needed(), bad_input():
         from linkmix.app.cli.points import refuse_gaps
@@ -80,12 +87,19 @@ def ask(
             wrong=wrong,
             random_state=seed,
         )
-        n_answers = converse(asker, table, before, links_path)
-    click.echo(f"\n{n_answers} answers added to {links_path}; {asker.stop_meaning}.")
+        if audit is not None:
+            asker.audit(audit, labels)
+        n_answers = converse(asker, table, before, links_path, audit is not None)
+    if audit is None:
+        click.echo(f"\n{n_answers} answers added to {links_path}; {asker.stop_meaning}.")
+    else:
+        unfinished = "Too few answers to say how good the model is: all questions have to be answered at once."
+        click.echo(f"\n{unfinished if asker.quality is None else asker.quality}")
+        click.echo(f"{n_answers} answers added to {links_path}.")
     click.echo(f"Next: linkmix fit {points} --links {links_path} --classes {asker.model.n_classes}")
 
 
-def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path) -> int:
+def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path, is_audit: bool = False) -> int:
     """Ask until the user stops or nothing is left to ask; return the number of links that came of it."""
     from linkmix.queries import Background
     from linkmix.tables import write_links
@@ -95,13 +109,17 @@ def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path
             with refits.lock:
                 if refits.error is not None:
                     raise refits.error
+                audit = asker.said.audit
+                if is_audit and audit is None:
+                    break
                 pairs = asker.next()
             if not len(pairs):
                 click.echo("Nothing is left to ask.")
                 break
             a, b = (int(row) for row in pairs[0])
             again = any({answer.a, answer.b} == {a, b} and answer.said in KEYS.values() for answer in asker.answers)
-            click.echo(f"\nQuestion {len(asker.answers) + 1}: {ONCE_MORE if again else FIRST}")
+            number = f"{len(asker.answers) + 1}" if audit is None else f"{audit.n_answered + 1} of {audit.n}"
+            click.echo(f"\nQuestion {number}: {ONCE_MORE if again else FIRST}")
             show_pair(table, a, b)
             key = read_key()
             if key == "q":
@@ -112,7 +130,7 @@ def converse(asker: "Questioner", table: "Points", before: Any, links_path: Path
                     click.echo("There is nothing to undo." if taken is None else f"Taken back: {taken.said}.")
                 else:
                     asker.answer(a, b, KEYS[key])  # type: ignore[arg-type]
-                    if not refits.busy and len(asker.answers) % asker.settings.refit_every == 0:
+                    if not is_audit and not refits.busy and len(asker.answers) % asker.settings.refit_every == 0:
                         refits.want()
                 links = before.union(asker.new_links)
             write_links(links_path, links, table.ids)

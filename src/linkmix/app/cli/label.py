@@ -24,6 +24,13 @@ DEFAULT_PORT = 8765
 @columns_option
 @wrong_option
 @click.option(
+    "--audit",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    help="Number of random questions that tell how good the result is, once you ask for them on the page.",
+)
+@click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
@@ -45,6 +52,7 @@ def label(
     links: Path | None,
     columns: list[str] | None,
     wrong: float,
+    audit: int,
     host: str,
     port: int,
     no_browser: bool,
@@ -73,7 +81,7 @@ def label(
         links = links or points.with_name(f"{points.stem}-links.csv")
         listener = server.listen(host, port)
         try:
-            session = Session(table, classes, links, points.parent, wrong=wrong, seed=seed)
+            session = Session(table, classes, links, points.parent, wrong=wrong, n_audit=audit, seed=seed)
         except BaseException:
             listener.close()
             raise
@@ -88,3 +96,5 @@ def label(
         server.serve(session, points.name, listener, token=token, ready=ready)
     n_links = session.n_links
     click.echo(f"\n{links}: {n_links['same']} must-links and {n_links['different']} cannot-links.")
+    if session.how_good is not None:
+        click.echo(session.how_good)

@@ -5,7 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 from linkmix.basics.journal import Entry
-from linkmix.queries import SAID, Answer, Answers
+from linkmix.queries import SAID, Answer, Answers, Audit
+from linkmix.queries.answers import pair_of
+from linkmix.tables.ids import Ids
 
 
 class Record:
@@ -17,6 +19,7 @@ class Record:
     * ``together``: ``ids`` holds the ids of points that all belong together, recorded as a chain of must-links.
     * ``remove``: drops everything said about the pair in ``ids``.
     * ``undo``: undoes the entry with the key ``of``, as if it had never been made.
+    * ``audit``: an audit begins; see `as_entry`. ``give up`` ends it early, and its answers become ordinary ones.
     * ``links``: ``statements`` from a file of links replace everything said before, which can then no longer be
       undone.
     * ``wrote``: a file of links with this ``digest`` was written.
@@ -65,13 +68,19 @@ class Record:
             self.written = (*self.written[-1:], entry["digest"])
             if what == "links":
                 self.said.restart(
-                    Answer(self._row(a), self._row(b), said, annotator, confidence)
-                    for a, b, said, confidence, annotator in entry["statements"]
+                    Answer(self._row(a), self._row(b), said, annotator, confidence, chosen=any(chosen))
+                    for a, b, said, confidence, annotator, *chosen in entry["statements"]
                 )
+        elif what == "audit":
+            self._begin(entry)
+        elif what == "give up":
+            self.said.give_up_audit()
         else:
             said: Any = {"together": "same", "remove": "remove"}.get(what) or entry["said"]
             rows = map(self._row, entry["ids"])
-            answers = [Answer(a, b, said, entry["annotator"]) for a, b in pairwise(rows)]
+            answers = [
+                Answer(a, b, said, entry["annotator"], chosen=not self.said.is_audited(a, b)) for a, b in pairwise(rows)
+            ]
             self.said.add(*answers, key=entry["key"])
             if what == "answer":
                 self.counts[said] += 1
@@ -81,9 +90,23 @@ class Record:
         rows = {row for answer in self.said for row in (answer.a, answer.b)}
         return next((value for value, row in self._strangers.items() if row in rows), None)
 
+    def _begin(self, entry: Entry) -> None:
+        """Begin an audit, unless points of it are not in the table any more."""
+        if all(value in self.row_of for pair in entry["pairs"] for value in pair):
+            pairs = tuple(pair_of(*(self.row_of[value] for value in pair)) for pair in entry["pairs"])
+            same, different = entry["known"]
+            numbers = tuple(entry["wanted"]), tuple(entry["unknown"]), (tuple(same), tuple(different))
+            self.said.begin_audit(Audit(pairs, tuple(entry["judged_same"]), *numbers))
+
     def _row(self, value: str) -> int:
         row = self.row_of.get(value)
         return self._strangers.setdefault(value, -1 - len(self._strangers)) if row is None else row
+
+
+def as_entry(audit: Audit, ids: Ids) -> Entry:
+    """An audit as fields of an entry, its pairs by ids, so that it can go on after a new start."""
+    fields = {name: getattr(audit, name) for name in ("judged_same", "wanted", "unknown", "known")}
+    return {"entry": "audit", "pairs": [[str(ids[a]), str(ids[b])] for a, b in audit.pairs], **fields}
 
 
 def fold(entries: Iterable[Entry], ids: Iterable[str], said: Answers | None = None) -> Record:

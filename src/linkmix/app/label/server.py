@@ -131,6 +131,7 @@ class Site:
             "axes": axes,
             "table": session.table,
             "most_together": MOST_TOGETHER,
+            "n_audit": session.n_audit,
         }
 
     def application(self) -> Starlette:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from linkmix.app.label.answers import fold
+from linkmix.app.label.answers import as_entry, fold
 from linkmix.app.label.cards import Cards
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.errors import BadFile
@@ -18,6 +18,7 @@ from linkmix.basics.files import aside
 from linkmix.basics.journal import Entry, Journal
 from linkmix.queries import SAID, Answer, Background, Questioner, Refit, State
 from linkmix.queries.answers import as_full_links, pair_of
+from linkmix.queries.audit import N_QUESTIONS
 from linkmix.tables import Points, read_link_lines, to_links, write_links
 
 MOST_TOGETHER = 2000
@@ -33,6 +34,7 @@ SILENCE = 60.0
 WRITE_AFTER = 0.3
 """Seconds that the file of links may be behind the journal."""
 _LONGEST_NAME = 100
+_ENTRIES = ("answer", "together", "remove", "undo", "audit", "give up")
 
 
 class NotPossible(ValueError):
@@ -59,6 +61,8 @@ class Session:
     wrong : float, default=0.0
         Share of answers that are expected to be wrong. If it is not 0, doubtful pairs are asked about again, and links
         have a confidence.
+    n_audit : int, default=20
+        Number of random questions that tell how good the labels are, once someone asks for them.
     seed : int, default=0
         Seed of the questions.
 
@@ -82,9 +86,9 @@ class Session:
     ...     session.write({"entry": "answer", "key": "k1", "rows": [0, 1], "said": "same"})
     ...     session.write({"entry": "answer", "key": "k2", "rows": [1, 21], "said": "different", "annotator": "ida"})
     >>> print((folder / "links.csv").read_text())
-    a,b,kind,annotator
-    p0,p1,must,
-    p1,p21,cannot,ida
+    a,b,kind,annotator,chosen
+    p0,p1,must,,yes
+    p1,p21,cannot,ida,yes
     <BLANKLINE>
     """
 
@@ -96,10 +100,12 @@ class Session:
         folder: str | Path,
         *,
         wrong: float = 0.0,
+        n_audit: int = N_QUESTIONS,
         seed: int = 0,
     ) -> None:
         self.points = points
         self.n_classes = n_classes
+        self.n_audit = n_audit
         self.links_path = Path(links_path)
         self.cards = Cards(points, folder)
         self.version = 1
@@ -160,9 +166,10 @@ class Session:
         Parameters
         ----------
         request : dict
-            ``entry`` is "answer", "together", "remove" or "undo". ``key`` is chosen by the sender; an entry with a key
-            that was used before is ignored, so a request can be repeated if no reply came. ``rows`` are row numbers,
-            ``said`` is an answer, ``annotator`` may name the person and ``page`` the page that sends it.
+            ``entry`` is "answer", "together", "remove", "undo", "audit" or "give up". ``key`` is chosen by the sender;
+            an entry with a key that was used before is ignored, so a request can be repeated if no reply came. ``rows``
+            are row numbers, ``said`` is an answer, ``annotator`` may name the person and ``page`` the page that sends
+            it.
 
         Returns
         -------
@@ -172,7 +179,7 @@ class Session:
         Raises
         ------
         NotPossible
-            If there is nothing to undo or to remove.
+            If there is nothing to undo, to remove, to audit or to give up.
         ValueError
             If the request is invalid.
         """
@@ -184,8 +191,12 @@ class Session:
             if entry["key"] in self._record.entries:
                 return None
             undone = self._make_definite(entry)
+            auditing = self._said.audit is not None
             self._note(entry)
-            self.background.want()
+            if auditing != (self._said.audit is not None):
+                self._open.clear()  # other questions from now on
+            if self._said.audit is None:  # the labels that are measured stay until it is complete
+                self.background.want()
             self._write_wanted = True
             if isinstance(page, str):
                 self._open.pop(page, None)
@@ -198,14 +209,14 @@ class Session:
     def _entry(self, request: dict[str, Any]) -> Entry:
         """A request as a line of the journal."""
         what, key = request.get("entry"), request.get("key")
-        if what not in ("answer", "together", "remove", "undo"):
-            raise ValueError(f"entry is {what!r}: use answer, together, remove or undo")
+        if what not in _ENTRIES:
+            raise ValueError(f"entry is {what!r}: use one of {', '.join(_ENTRIES)}")
         if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_NAME:
             raise ValueError(
                 f"key is {key!r}: give a string of 1 to {_LONGEST_NAME} characters, a new one for each entry"
             )
         entry: Entry = {"entry": what, "key": key}
-        if what != "undo":
+        if what in ("answer", "together", "remove"):
             entry["ids"] = self._ids(request.get("rows"), MOST_TOGETHER if what == "together" else 2)
         if what == "answer":
             if request.get("said") not in SAID:
@@ -240,6 +251,15 @@ class Session:
             return undone
         if entry["entry"] == "remove" and not self._said.words(*(self._record.row_of[one] for one in entry["ids"])):
             raise NotPossible("there is no link between these points any more")
+        if entry["entry"] == "audit":
+            if self._said.audit is not None:
+                raise NotPossible("the check is under way already")
+            audit = self._asker.draw_audit(self.n_audit, self._shown.labels)
+            if audit.is_complete:
+                raise NotPossible("every pair is known already, so there is nothing to ask")
+            entry |= as_entry(audit, self.points.ids)
+        if entry["entry"] == "give up" and self._said.audit is None:
+            raise NotPossible("no check is under way")
         return None
 
     # Replies
@@ -256,7 +276,8 @@ class Session:
         -------
         dict or None
             Two points side by side, as `Cards.pair` gives them, with their labels, and whether they were asked about
-            before (``again``); None if nothing is left to ask.
+            before (``again``); None if nothing is left to ask. In an audit, ``audit`` has how many of its questions
+            were answered, and of how many; labels are then None, since they would suggest an answer.
         """
         with self._lock:
             pair = self._open.get(page)
@@ -270,12 +291,24 @@ class Session:
                 if pair is None:
                     return None
                 self._open[page] = pair
-            labels, again = self.labels(), bool(self._said.words(*pair))
+            labels, again, audit = self.labels(), bool(self._said.words(*pair)), self._audit()
         shown = self.cards.pair(*pair)
-        shown["again"] = again
+        shown["again"], shown["audit"] = again, audit
         for end in ("a", "b"):
-            shown[end]["label"] = int(labels[shown[end]["row"]])
+            shown[end]["label"] = int(labels[shown[end]["row"]]) if audit is None else None
         return shown
+
+    def _audit(self) -> dict[str, int] | None:
+        """How far the audit is; None if there is none under way."""
+        audit = self._said.audit
+        return None if audit is None else {"answered": audit.n_answered, "n": audit.n}
+
+    @property
+    def how_good(self) -> str | None:
+        """What the last complete audit found, in words; None before one."""
+        with self._lock:
+            quality = self._said.quality
+        return None if quality is None else str(quality)
 
     def hear(self, page: str) -> None:
         """Note that a page is alive, and release the questions of pages that are not."""
@@ -313,6 +346,8 @@ class Session:
                 "fitting": self.background.running,
                 "trouble": " ".join(filter(None, troubles)) or None,
                 "stop": self._stop(),
+                "audit": self._audit(),
+                "how_good": self.how_good,
                 "counts": dict(self._record.counts),
                 "annotators": sorted({turn[0].annotator or "" for turn in self._said.turns.values()} - {""}),
             }
@@ -365,7 +400,7 @@ class Session:
         self._lock.notify_all()
 
     def _snapshot(self) -> tuple[Questioner, tuple[State, Refit, Floats], int]:
-        return copy.copy(self._asker), self._asker.snapshot(), len(self._said)
+        return copy.copy(self._asker), self._asker.snapshot(), len(self._said.ordinary)
 
     @staticmethod
     def _refitted(snapshot: tuple[Questioner, tuple[State, Refit, Floats], int]) -> tuple[Questioner, int]:
@@ -437,6 +472,7 @@ class Session:
                 "same" if one.is_must else "different",
                 one.confidence,
                 one.annotator,
+                one.chosen,
             ]
             for one in found
         ]

@@ -66,4 +66,5 @@ export function put(entry) {
 }
 
 export const undo = () => put({ entry: "undo" });
+export const check = () => put({ entry: state.status?.audit ? "give up" : "audit" });
 export const remove = (link) => put({ entry: "remove", rows: link.rows });

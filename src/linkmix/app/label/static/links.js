@@ -32,6 +32,9 @@ function drawStatus() {
   const settled = Math.round(100 * (1 - stop.signal));
   find("settled").setAttribute("aria-valuenow", settled);
   find("settled").firstElementChild.style.width = `${settled}%`;
+  find("how-good").hidden = !status.how_good;
+  if (find("how-good").textContent !== (status.how_good ?? "")) find("how-good").textContent = status.how_good ?? "";
+  find("audit").textContent = status.audit ? "Stop the check" : `Check how good this is: ${start.n_audit} random questions`;
   const rows = [
     ["Same", counts.same], ["Different", counts.different], ["Unsure", counts.unsure], ["Skipped", counts.skip],
     ["Must-links", links.same], ["Cannot-links", links.different],

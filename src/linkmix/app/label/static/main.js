@@ -1,6 +1,6 @@
 // The page of linkmix label: buttons, keys and forms, and the start.
 
-import { ask, on, pause, send, undo, waiting } from "./api.js";
+import { ask, check, on, pause, send, undo, waiting } from "./api.js";
 import { choose, clicked, lassoed, linkChosen } from "./choosing.js";
 import { look } from "./links.js";
 import { dragBy, drawCloud, drawMap, loadMap, showWhole, view } from "./map.js";
@@ -13,6 +13,7 @@ Object.assign(on, { taken, refused, sent: look, emptied: () => (state.question ?
 
 for (const button of document.querySelectorAll("[data-said]")) button.addEventListener("click", () => answer(button.dataset.said));
 find("undo").addEventListener("click", undo);
+find("audit").addEventListener("click", check);
 find("link-same").addEventListener("click", () => linkChosen({ entry: "answer", said: "same" }));
 find("link-different").addEventListener("click", () => linkChosen({ entry: "answer", said: "different" }));
 find("link-all").addEventListener("click", () => linkChosen({ entry: "together" }));

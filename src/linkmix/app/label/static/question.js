@@ -20,6 +20,9 @@ function show(pair) {
   state.question = pair;
   state.busy = !pair;
   for (const button of document.querySelectorAll("[data-said]")) button.disabled = state.busy;
+  const audit = pair?.audit;
+  find("auditing").hidden = !audit;
+  if (audit) find("auditing").textContent = `${audit.answered} of ${audit.n} answered. These ${audit.n} questions are about random pairs, so they show how good the result is. The answers are used for training only afterwards.`;
   find("ask-title").textContent = `${pair?.again ? "Once more: do" : "Do"} these two belong together?`;
   if (!pair) {
     const text = "No questions are left: every pair that matters is answered or follows from other answers.";
@@ -45,7 +48,8 @@ function drawPair() {
     const cell = made("th", undefined, { scope: "col" });
     const name = made("span", undefined, { class: "name" });
     name.append(made("span", end.toUpperCase(), { class: "letter", "aria-hidden": "true" }), made("span", card.id));
-    cell.append(name, chip(card.label));
+    cell.append(name);
+    if (card.label !== null) cell.append(chip(card.label)); // a label would suggest an answer in the check
     if (card.picture) cell.append(made("img", undefined, { src: `/picture/${card.row}`, alt: `Picture of ${card.id}` }));
     head.append(cell);
   }
@@ -110,7 +114,9 @@ export function taken(entry, reply) {
       remove: `removal of the link between ${ids.join(" and ")}`,
     }[kind];
     say(what ? `Undone: ${what}.` : "Undone.");
-  } else if (entry.entry === "answer") say(`Saved: ${said(entry.said)}.`);
+  } else if (entry.entry === "audit") say("The check begins.");
+  else if (entry.entry === "give up") say("The check has ended early. Its answers are kept, and the model will use them.");
+  else if (entry.entry === "answer") say(`Saved: ${said(entry.said)}.`);
   else if (entry.entry === "together") say(`Saved: ${entry.rows.length} points belong together.`);
   else say("Link removed. Undo restores it.");
   if ("question" in reply) show(reply.question);

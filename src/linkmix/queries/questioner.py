@@ -82,7 +82,7 @@ class Questioner:
     model : AutoLinkMixture
         The current model, for points in the units of `X`.
     probabilities : ndarray of shape (n_samples, n_classes)
-        Its class probabilities for each point, from the point alone.
+        Its class probabilities for each point, from the point alone, calibrated.
     labels : ndarray of shape (n_samples,)
         Class of each point; links are honoured.
     stop_signal : float
@@ -165,7 +165,7 @@ class Questioner:
 
     @property
     def _state(self) -> State:
-        return State(self._ground, self.said.ordinary, self.probabilities, self._tentative)
+        return State(self._ground, self.said.ordinary, self._fit.probabilities, self._tentative)
 
     def next(self, q: int = 1) -> Ints:
         """Pairs to ask about next.
@@ -322,7 +322,7 @@ class Questioner:
 
     def _publish(self) -> None:
         fit = self._fit
-        self.probabilities: Floats = fit.probabilities
+        self.probabilities: Floats = fit.honest_probabilities
         self.labels: Ints = labels_with_answers(fit)
         self.review: Array = doubtful_links(fit, self._ground.Z)
         scaling = Scaling.plain(self._columns.mean, self._scale)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
+from linkmix.mixture.calibration import level, temperatures, tempered
 from linkmix.mixture.door import SeenColumns
 from linkmix.mixture.fitted import Fitted, review_links
 from linkmix.queries.cover import seeds
@@ -23,6 +25,7 @@ from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.state import Ground, State, squared_distances
 from linkmix.search import AutoLinkMixture, Budget
 from linkmix.search.contest import Candidate, Contest
+from linkmix.search.left_out import mean_agreement
 from linkmix.search.winner import Found
 
 BUDGET = Budget(
@@ -53,8 +56,11 @@ class Refit:
         Labels of these rows, made without the answers.
     disagreement : float
         Share of these rows on which the two best starts disagree.
-    probabilities : ndarray of shape (n_samples, n_classes)
-        Class probabilities of all rows.
+    log_joint : ndarray of shape (n_samples, n_classes)
+        Log of class weight times density of all rows.
+    temperature : float
+        What it is divided by for honest probabilities. Answers to questions are no random sample of all pairs, so it
+        rests on how well the candidates agree.
     leaderboard : structured ndarray
         All candidates, the best first.
     """
@@ -65,8 +71,19 @@ class Refit:
     rows: Ints
     guesses: tuple[tuple[str, Ints], ...]
     disagreement: float
-    probabilities: Floats
+    log_joint: Floats
+    temperature: float
     leaderboard: Array
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Class probabilities of all rows by the mixture as it is. Questions are chosen by these."""
+        return shares(self.log_joint)
+
+    @cached_property
+    def honest_probabilities(self) -> Floats:
+        """Calibrated class probabilities of all rows, for people."""
+        return tempered(self.log_joint, self.temperature)
 
 
 def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
@@ -142,7 +159,9 @@ def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) ->
     used = SeenColumns(int(np.count_nonzero(scaling.scale)))
     mixture.take_over(Fitted(fit.density, shape, done, labels, doubtful, {}), used)
     estimator = AutoLinkMixture(n_classes, random_state=0)
-    found = Found(scaling, [mixture], [np.arange(n_classes)], np.ones(1), None, fit.leaderboard, doubtful, labels)
+    found = Found(
+        scaling, [mixture], [np.arange(n_classes)], np.array([fit.temperature]), None, fit.leaderboard, doubtful, labels
+    )
     estimator.take_over(found, SeenColumns(len(scaling.scale)))
     return estimator
 
@@ -167,7 +186,7 @@ def doubtful_links(fit: Refit, Z: Floats) -> Array:
         return np.empty(0, dtype=REVIEW)
     weights = fit.parameters.class_weights
     log_density = engine.class_log_joint(fit.density, fit.parameters, Z[points]) - np.log(weights)
-    return review_links(fit.links, {}, log_density, weights)
+    return review_links(fit.links, {}, log_density / fit.temperature, weights)
 
 
 def _contest(ground: Ground, rows: Ints, spread: Floats, links: Links) -> Contest:
@@ -193,6 +212,8 @@ def _best(
     if before is not None:
         place = starts.match_labels(best.evidence.labels, before, ground.n_classes)
         parameters = engine.renumber(density, parameters, place)
+    log_joint = engine.class_log_joint(density, parameters, ground.Z)
+    sure = level([], mean_agreement(found, ground.n_classes))
     return Refit(
         density,
         parameters,
@@ -200,7 +221,8 @@ def _best(
         rows,
         guesses,
         _disagreement(found, ground.n_classes),
-        shares(engine.class_log_joint(density, parameters, ground.Z)),
+        log_joint,
+        float(temperatures(log_joint, np.array([sure]))[0]),
         contest.leaderboard(found),
     )
 

@@ -118,6 +118,11 @@ class Result:
             return f"Only must-links, {unknown}: add cannot-links, between points that belong apart."
         if not n_must:
             return f"Only cannot-links, {unknown}: add must-links, between points that belong together."
+        if self.links.n_chosen:
+            return (
+                f"The links were chosen by questions, not drawn at random, {unknown}: the check on the page of linkmix "
+                "label measures it, or linkmix ask --audit 20."
+            )
         return f"Too few links, {unknown}: give more of both kinds."
 
     @cached_property

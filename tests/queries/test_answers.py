@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkmix.queries import SAID, Answer, Answers, answers
-from linkmix.queries.answers import as_full_links, as_links, confidence, last_words
+from linkmix.queries.answers import as_links, confidence, last_words
 from linkmix.queries.groups import Known
 
 PEOPLE = st.sampled_from([None, "ida", "eva"])
@@ -67,7 +67,7 @@ def test_a_file_read_later_replaces_all_and_cannot_be_undone():
     said.restart([Answer(2, 3, "different", "eva", 0.7)])
     assert said.undo() == ()
     assert list(said) == [Answer(2, 3, "different", "eva", 0.7, given=True)]
-    links = as_full_links(said.links)
+    links = as_links(said.links)
     assert links.cannot.tolist() == [[2, 3]]
     assert links.cannot_confidence.tolist() == [0.7]
     assert links.cannot_annotators.tolist() == ["eva"]

@@ -329,3 +329,18 @@ def test_an_answer_makes_the_next_question_take_in_one_answer(monkeypatch):
         asker.answer(a, b, said(TRUTH, a, b))
         counts.append(len(taken))
     assert max(counts) <= 2  # the new answer, and the one that is expected to the first pair of the batch
+
+
+def test_given_links_keep_their_confidence_and_their_annotators():
+    X = np.concatenate([np.random.default_rng(0).normal(size=(15, 2)) + 6 * k for k in range(2)])
+    given = Links(must=[(0, 1), (2, 3)], must_confidence=[1.0, 0.7], cannot=[(0, 20)], cannot_annotators=["eva"])
+    asker = Questioner(X, 2, links=given)
+    assert asker.links == given
+
+
+def test_nothing_follows_from_a_given_link_that_may_be_wrong():
+    """With 0-1 unsure, 1-20 being apart does not tell 0 from 20."""
+    X = np.concatenate([np.random.default_rng(0).normal(size=(15, 2)) + 6 * k for k in range(2)])
+    for confidence, relation in ((1.0, "different"), (0.7, None)):
+        asker = Questioner(X, 2, links=Links(must=[(0, 1)], must_confidence=confidence, cannot=[(1, 20)]))
+        assert asker.snapshot()[0].known.relation(0, 20) == relation

@@ -144,22 +144,28 @@ def by_pair(answers: Iterable[Answer]) -> dict[Pair, list[Answer]]:
 
 
 def as_links(answers: Iterable[Answer]) -> Links:
-    """Answers as links, without confidence and annotator. Answers that are not links are left out."""
-    answers = list(answers)
-    same, different = ([one for one in answers if one.said == kind] for kind in ("same", "different"))
-    return Links(
-        [(one.a, one.b) for one in same],
-        [(one.a, one.b) for one in different],
-        must_chosen=[one.chosen for one in same],
-        cannot_chosen=[one.chosen for one in different],
-    )
-
-
-def as_full_links(answers: Iterable[Answer]) -> Links:
-    """Answers as links, with confidence, annotator and whether they were chosen. All of them must be links."""
+    """Answers as links, with confidence, annotator and whether they were chosen. Other answers are left out."""
     names = {name: name for name in COLUMNS} | {"kind": "said"}
-    answers = list(answers)
+    answers = [one for one in answers if one.is_link]
     return Links.from_table({name: [getattr(one, field) for one in answers] for name, field in names.items()})
+
+
+def as_answers(links: Links) -> list[Answer]:
+    """Links as answers, the reverse of `as_links`.
+
+    Examples
+    --------
+    >>> links = Links(must=[(0, 1)], must_confidence=0.8, cannot=[(1, 2)], cannot_annotators=["eva"])
+    >>> as_links(as_answers(links)) == links
+    True
+    """
+    table = {"confidence": None, "annotator": None, "chosen": False, **links.to_table()}
+    n = links.n_must + links.n_cannot
+    rows = zip(*(value if isinstance(value, list) else [value] * n for value in table.values()), strict=True)
+    named = (dict(zip(table, row, strict=True)) for row in rows)
+    return [
+        Answer(one.pop("a"), one.pop("b"), "same" if one.pop("kind") == "must" else "different", **one) for one in named
+    ]
 
 
 class Answers:

@@ -79,7 +79,7 @@ class Known(Groups):
     Attributes
     ----------
     kept : list of Answer
-        Links that do not contradict each other.
+        Links that do not contradict each other, and those that are not certain.
 
     Examples
     --------
@@ -103,6 +103,9 @@ class Known(Groups):
     def take(self, answer: Answer) -> None:
         """Process one answer."""
         if not answer.is_link:
+            return
+        if answer.confidence is not None and answer.confidence < 1:  # it may be wrong, so nothing follows from it
+            self.kept.append(answer)
             return
         for row in (answer.a, answer.b):
             if row not in self.of:

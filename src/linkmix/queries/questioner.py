@@ -17,7 +17,7 @@ from linkmix.engine.starts import without_gaps
 from linkmix.links import Links
 from linkmix.mixture.calibration import Quality
 from linkmix.queries import other_strategies
-from linkmix.queries.answers import SAID, Answer, Answers, Said, as_links
+from linkmix.queries.answers import SAID, Answer, Answers, Said, as_answers, as_links
 from linkmix.queries.audit import N_QUESTIONS, Audit, draw
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
@@ -150,8 +150,7 @@ class Questioner:
         begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
         self._fit = first_fit(self._ground, self._scale, begin)
         self._tentative = _leaders(self._ground, self._fit.probabilities)
-        answers = _as_answers(given.must, given.must_chosen, "same")
-        answers += _as_answers(given.cannot, given.cannot_chosen, "different")
+        answers = as_answers(given)
         self.said = Answers(answers, wrong=float(wrong))
         self._changed: float | None = None
         self._publish()
@@ -327,11 +326,6 @@ class Questioner:
         self.review: Array = doubtful_links(fit, self._ground.Z)
         scaling = Scaling.plain(self._columns.mean, self._scale)
         self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, scaling)
-
-
-def _as_answers(pairs: Ints, chosen: Array | None, said: Said) -> list[Answer]:
-    was_chosen = np.zeros(len(pairs), dtype=bool) if chosen is None else chosen
-    return [Answer(a, b, said, chosen=one) for (a, b), one in zip(pairs.tolist(), was_chosen.tolist(), strict=True)]
 
 
 def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:

@@ -17,7 +17,7 @@ from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
 from linkmix.basics.journal import Entry, Journal
 from linkmix.queries import SAID, Answer, Background, Questioner, Refit, State
-from linkmix.queries.answers import as_full_links, pair_of
+from linkmix.queries.answers import as_links, pair_of
 from linkmix.queries.audit import N_QUESTIONS
 from linkmix.tables import Points, read_link_lines, to_links, write_links
 
@@ -370,7 +370,7 @@ class Session:
         """Links worth a second look: those that contradict others, then those that the model doubts."""
         found: dict[tuple[int, int], dict[str, Any]] = {}
         by_pair = {answer.pair: answer for answer in links}
-        for conflict in as_full_links(links).conflicts(REVIEW_SHOWN):
+        for conflict in as_links(links).conflicts(REVIEW_SHOWN):
             pair = pair_of(*conflict.cannot)
             through = ", ".join(str(self.points.ids[row]) for row in conflict.chain[1:-1][:5])
             reason = f"other links join these two, through {through}" if through else "it was answered both ways"
@@ -442,7 +442,7 @@ class Session:
         """
         try:
             with aside(self.links_path) as place:
-                write_links(place, as_full_links(links), self.points.ids)
+                write_links(place, as_links(links), self.points.ids)
                 digest = _digest(place)
                 with self._lock:
                     if self._record.written[-1:] != (digest,):

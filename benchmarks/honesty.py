@@ -5,6 +5,7 @@ the true ones first.
 
     python -m benchmarks.honesty probabilities --draws 10 --out runs.csv
     python -m benchmarks.honesty annotators --draws 3
+    python -m benchmarks.honesty diagram --links 25 --draws 3 --plot docs/images/reliability.png
 
 ``probabilities`` prints, for each number of links,
 
@@ -27,6 +28,9 @@ the true ones first.
 
 one person who is always right; two, one of whom is wrong in 30 % of the cases. With two, `Questioner` is told to expect
 15 % wrong answers, so it asks about doubtful pairs again.
+
+``diagram`` draws how often the label is right against the largest probability, with and without calibration: one
+picture for all runs, each data set with the same weight.
 
 The constants of the calibration were chosen on draws 0 and 1; by default the draws from 2 on are run.
 """
@@ -105,17 +109,26 @@ def available(names: Iterable[str] | None) -> Iterator[str]:
         yield name
 
 
-def calibration_error(probabilities: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
-    """Share of points in the right class, mean largest probability, and expected calibration error."""
+def sure_and_right(probabilities: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Largest probability of each point, and whether it is in the right class; classes are matched first."""
     labels, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     counts = np.zeros((probabilities.shape[1], y.max() + 1))
     np.add.at(counts, (labels, y), 1)
     match = np.full(len(counts), -1)
     rows, columns = linear_sum_assignment(-counts)
     match[rows] = columns
-    right = match[labels] == y
-    at = np.minimum((BINS * sure).astype(int), BINS - 1)
-    gaps = np.abs(np.bincount(at, weights=sure - right, minlength=BINS))
+    return sure, match[labels] == y
+
+
+def in_bins(sure: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sum of the values of the points in each of ten bins of the largest probability."""
+    return np.bincount(np.minimum((BINS * sure).astype(int), BINS - 1), weights=values, minlength=BINS)
+
+
+def calibration_error(probabilities: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """Share of points in the right class, mean largest probability, and expected calibration error."""
+    sure, right = sure_and_right(probabilities, y)
+    gaps = np.abs(in_bins(sure, sure - right))
     return float(right.mean()), float(sure.mean()), float(gaps.sum() / len(y))
 
 
@@ -212,6 +225,54 @@ def show(found: list[Run]) -> None:
         print(f"| {title} | " + " | ".join(cells) + " |")
 
 
+def bins_of(name: str, n_links: int, draw: int, calibrate: bool) -> np.ndarray:
+    """Share of all points, of largest probability and of right labels in each bin, shape (3, n_bins)."""
+    X, y = points_of(name)
+    links = Links.from_labels(y, n_links, random_state=draw)
+    model = AutoLinkMixture(len(np.unique(y)), calibrate=calibrate, random_state=draw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, links=links)
+    sure, right = sure_and_right(model.predict_proba(X), y)
+    return np.stack([in_bins(sure, values) for values in (np.ones(len(y)), sure, right)]) / len(y)
+
+
+def diagram(arguments: argparse.Namespace) -> None:
+    """Draw the reliability diagram."""
+    from matplotlib.figure import Figure
+
+    from linkmix.plots.figures import save_picture
+    from linkmix.plots.palette import COLOURS, INK
+
+    names = list(available(arguments.data))
+    draws = range(arguments.first, arguments.first + arguments.draws)
+    figure = Figure(figsize=(5.4, 5.4), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3.4, 1])
+    above.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":")
+    for at, (calibrate, colour, title) in enumerate(
+        ((False, COLOURS[1], "as the mixture says"), (True, COLOURS[0], "calibrated"))
+    ):
+        cases = [(name, n, draw, calibrate) for draw in draws for n in arguments.links for name in names]
+        found = Parallel(n_jobs=arguments.jobs)(delayed(bins_of)(*case) for case in cases)
+        share, sure, right = np.mean(found, axis=0)
+        error = np.mean([np.abs(one[1] - one[2]).sum() for one in found])
+        some = share > 0.005
+        label = f"{title}: mean {sure.sum():.2f}, right {right.sum():.2f}, ECE {error:.2f}"
+        marker = "so"[at]
+        above.plot(sure[some] / share[some], right[some] / share[some], color=colour, marker=marker, label=label)
+        width = 0.4 / BINS
+        below.bar((np.arange(BINS) + 0.28 + 0.44 * at) / BINS, share, width=width, color=colour)
+        print(label, np.round(share, 3), np.round(right / np.maximum(share, 1e-9), 3))
+    above.set(ylabel="share of points in the right class", xlim=(0, 1), ylim=(0, 1))
+    above.legend(loc="upper left", frameon=False)
+    below.set(xlabel="largest probability of a point", ylabel="share of points")
+    for ax in (above, below):
+        ax.spines[["top", "right"]].set_visible(False)
+    save_picture(figure, arguments.plot)
+    n_links = ", ".join(map(str, arguments.links))
+    print(f"{arguments.plot}: {len(names)} data sets, {n_links} links, {arguments.draws} draws")
+
+
 def asked(name: str, draw: int, n_questions: int, wrong: tuple[float, ...]) -> dict[str, float]:
     """ARI of predict after questions to one or several people, who are wrong this often."""
     X, y = points_of(name)
@@ -261,7 +322,7 @@ def annotators(arguments: argparse.Namespace) -> None:
 def main() -> None:
     """Read the arguments, run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["probabilities", "annotators"])
+    parser.add_argument("kind", choices=["probabilities", "annotators", "diagram"])
     parser.add_argument("--draws", type=int, default=10, help="number of draws (default: 10)")
     parser.add_argument("--first", type=int, default=2, help="number of the first draw (default: 2)")
     parser.add_argument("--links", type=int, nargs="+", default=[10, 25, 50, 100, 200], help="numbers of links")
@@ -270,10 +331,16 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="without calibration")
     parser.add_argument("--time", action="store_true", help="compare the time with that of plain fits")
     parser.add_argument("--out", type=Path, help="CSV file to keep each run in")
+    parser.add_argument("--plot", type=Path, help="PNG file of the diagram")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes (default: 1)")
     arguments = parser.parse_args()
     if arguments.kind == "annotators":
         annotators(arguments)
+        return
+    if arguments.kind == "diagram":
+        if arguments.plot is None:
+            parser.error("diagram needs --plot FILE.png")
+        diagram(arguments)
         return
     begin = time.perf_counter()
     show(runs(arguments))

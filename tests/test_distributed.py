@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from linkmix import AutoLinkMixture, LinkMixture, Links
+from linkmix import AutoLinkMixture, LinkMixture, Links, calibrate
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -67,6 +67,17 @@ def test_a_fit_on_the_cluster_is_the_local_fit(client, linked_points, persist):
     there = far.fit(model(linked_points=linked_points), spread, links=links, client=client, persist=persist)
     assert isinstance(there.labels_, da.Array)
     assert_close_fits(local, there)
+
+
+def test_a_fit_on_the_cluster_is_calibrated_by_a_sample(client):
+    X, _, links = problem()
+    there = far.fit(model(), da.from_array(X, chunks=(300, 3)), links=links, client=client)
+    rows = np.union1d(links.points, np.arange(0, len(X), 20))
+    found = calibrate(there, X[rows], links=links.restrict(rows))
+    assert found.model is there
+    assert found.quality.n_links == 60
+    np.testing.assert_array_equal(found.predict_proba(X).argmax(axis=1), there.predict(X))
+    assert found.level == pytest.approx(calibrate(model(), X, links=links).level, abs=0.05)
 
 
 def test_weights_and_known_labels_follow_their_rows(client):

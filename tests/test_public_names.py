@@ -45,6 +45,7 @@ def test_import_linkmix_alone_loads_nothing_heavy():
     [
         (linkmix.LinkMixture.fit, ["X", "y", "links", "must_link", "cannot_link", "rows", "sample_weight"]),
         (linkmix.AutoLinkMixture.fit, ["X", "y", "links", "must_link", "cannot_link", "rows", "sample_weight"]),
+        (linkmix.calibrate, ["model", "X", "y", "links", "sample_weight"]),
         (linkmix.purity, ["y_true", "labels"]),
         (linkmix.links_satisfied, ["labels", "links"]),
         (linkmix.distributed.fit, ["model", "X", "y", "links", "sample_weight", "client", "persist", "verbose"]),

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from linkmix import couplings, densities, distributed, plots, queries, rivals, tables
     from linkmix.data import Blocks
     from linkmix.links import Links, Relation
-    from linkmix.mixture import LinkMixture, fit_trials
+    from linkmix.mixture import LinkMixture, calibrate, fit_trials
     from linkmix.native.versions import show_versions
     from linkmix.search import AutoLinkMixture
     from linkmix.study import compare, links_satisfied, purity
@@ -21,6 +21,7 @@ __all__ = [
     "Links",
     "Relation",
     "__version__",
+    "calibrate",
     "compare",
     "couplings",
     "densities",
@@ -42,6 +43,7 @@ _HOMES = {
     "LinkMixture": "linkmix.mixture",
     "Links": "linkmix.links",
     "Relation": "linkmix.links",
+    "calibrate": "linkmix.mixture",
     "compare": "linkmix.study",
     "fit_trials": "linkmix.mixture",
     "links_satisfied": "linkmix.study",

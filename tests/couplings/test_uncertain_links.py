@@ -276,7 +276,7 @@ def test_the_trace_holds_the_prior_and_log_likelihood_does_not(coupling):
     X, y = blobs(80)
     must, cannot, _, _ = flipped(Links.from_labels(y, 40, random_state=0), 0.2, seed=1)
     links = Links(must, cannot, must_annotators="ann", cannot_annotators="bob")
-    model = LinkMixture(3, coupling=coupling, random_state=0).fit(X, links=links)
+    model = LinkMixture(3, coupling=coupling, reliability="learn", random_state=0).fit(X, links=links)
     assert set(model.annotator_reliability_) == {"ann", "bob"}
     log_prior = sum(
         PRIOR_RIGHT * np.log(q) + PRIOR_WRONG * np.log(1 - q) for q in model.annotator_reliability_.values()
@@ -338,6 +338,7 @@ def test_the_trace_never_falls_when_reliability_is_learned(coupling, seed, n_cla
     model = LinkMixture(
         n_classes,
         coupling=coupling,
+        reliability="learn",
         link_weight=link_weight,
         reg_covar=1e-2,
         tol=0,
@@ -356,7 +357,8 @@ def test_a_good_and_a_bad_annotator_are_told_apart(coupling, seed):
     links = Links(good.must, good.cannot, must_annotators="good", cannot_annotators="good").union(
         Links(must, cannot, must_annotators="bad", cannot_annotators="bad")
     )
-    model = LinkMixture(3, coupling=coupling, init="links", n_init=5, random_state=0).fit(X, links=links)
+    model = LinkMixture(3, coupling=coupling, reliability="learn", init="links", n_init=5, random_state=0)
+    model.fit(X, links=links)
     assert purity(y, model.predict(X)) > 0.98
     assert model.annotator_reliability_["good"] > 0.95
     share_right = 1 - (must_wrong.sum() + cannot_wrong.sum()) / 60
@@ -367,20 +369,66 @@ def test_a_good_and_a_bad_annotator_are_told_apart(coupling, seed):
 
 
 @both_couplings
-def test_reliability_is_learned_when_links_name_annotators_and_left_alone_when_asked(coupling):
+def test_annotators_are_believed_until_their_links_contradict_each_other(coupling):
     X, y = blobs(80)
     links = Links.from_labels(y, 30, random_state=0)
-    named = Links(links.must, links.cannot, must_annotators="ann", cannot_annotators="ann")
+    names = [("ann", "bob")[i % 2] for i in range(30)]
+    named = Links(
+        links.must, links.cannot, must_annotators=names[: links.n_must], cannot_annotators=names[links.n_must :]
+    )
     settings = {"n_classes": 3, "coupling": coupling, "random_state": 0}
-    assert LinkMixture(**settings).fit(X, links=links).annotator_reliability_ == {}
-    assert set(LinkMixture(**settings).fit(X, links=named).annotator_reliability_) == {"ann"}
-    assert set(LinkMixture(**settings, reliability="learn").fit(X, links=links).annotator_reliability_) == {None}
-    left = LinkMixture(**settings, reliability="given").fit(X, links=named)
     plain = LinkMixture(**settings).fit(X, links=links)
-    assert left.annotator_reliability_ == {}
-    np.testing.assert_array_equal(left.log_likelihood_trace_, plain.log_likelihood_trace_)
+    assert plain.annotator_reliability_ == {}
+    for reliability in ("auto", "given"):
+        believed = LinkMixture(**settings, reliability=reliability).fit(X, links=named)
+        assert believed.annotator_reliability_ == {}
+        np.testing.assert_array_equal(believed.log_likelihood_trace_, plain.log_likelihood_trace_)
+        np.testing.assert_array_equal(believed.labels_, plain.labels_)
+        np.testing.assert_array_equal(believed.links_to_review_, plain.links_to_review_)
+    learned = LinkMixture(**settings, reliability="learn").fit(X, links=named)
+    assert set(learned.annotator_reliability_) == {"ann", "bob"}
+    assert set(LinkMixture(**settings, reliability="learn").fit(X, links=links).annotator_reliability_) == {None}
     with pytest.raises(ValueError, match=r"'reliability' parameter .* Got 'maybe' instead"):
         LinkMixture(reliability="maybe").fit(X)
+
+
+@both_couplings
+@pytest.mark.parametrize("how", ["one pair", "a closed triangle", "more groups apart than classes"])
+def test_reliability_is_learned_once_two_people_contradict_each_other(coupling, how):
+    X, y = blobs(80)
+    ann = Links.from_labels(y, 20, random_state=0)
+    ann = Links(ann.must, ann.cannot, must_annotators="ann", cannot_annotators="ann")
+    by_class = [np.flatnonzero(y == label).tolist() for label in range(3)]
+    a, b, c = by_class[0][:3]
+    wrong = {
+        "one pair": [Links(must=[(a, b)], must_annotators="ann"), Links(cannot=[(b, a)], cannot_annotators="bob")],
+        "a closed triangle": [
+            Links(must=[(a, b), (b, c)], must_annotators="ann"),
+            Links(cannot=[(c, a)], cannot_annotators="bob"),
+        ],
+        "more groups apart than classes": [
+            Links(cannot=[(a, by_class[1][0]), (a, by_class[2][0])], cannot_annotators="ann"),
+            Links(cannot=[(by_class[1][0], by_class[2][0])], cannot_annotators="ann"),
+            Links(cannot=[(b, row) for row in (a, by_class[1][0], by_class[2][0])], cannot_annotators="bob"),
+        ],
+    }[how]
+    links = ann
+    for one in wrong:
+        links = links.union(one)
+    if coupling == "pairwise" and how == "more groups apart than classes":
+        # Pairs are independent in this model, so the fit meets no contradiction; the labels do, and say so.
+        with pytest.warns(UserWarning, match="labels_ breaks some links"):
+            model = LinkMixture(3, random_state=0).fit(X, links=links)
+        assert model.annotator_reliability_ == {}
+        return
+    settings = {"n_classes": 3, "coupling": coupling, "init": "links", "random_state": 0}
+    model = LinkMixture(**settings).fit(X, links=links)
+    learned = LinkMixture(**settings, reliability="learn").fit(X, links=links)
+    assert model.annotator_reliability_ == learned.annotator_reliability_
+    np.testing.assert_array_equal(model.log_likelihood_trace_, learned.log_likelihood_trace_)
+    assert model.annotator_reliability_["bob"] < model.annotator_reliability_["ann"]
+    with pytest.raises(ValueError, match="link"):
+        LinkMixture(**settings, reliability="given").fit(X, links=links)
 
 
 @both_couplings
@@ -414,7 +462,8 @@ def test_a_coupling_object_that_learns(coupling):
     must, cannot, _, _ = flipped(Links.from_labels(y, 30, random_state=0), 0.2, seed=0)
     links = Links(must, cannot, must_annotators="ann", cannot_annotators="bob")
     model = LinkMixture(3, coupling=coupling, random_state=0).fit(X, links=links)
-    by_name = LinkMixture(3, coupling=type(coupling).__name__.lower(), random_state=0).fit(X, links=links)
+    name = type(coupling).__name__.lower()
+    by_name = LinkMixture(3, coupling=name, reliability="learn", random_state=0).fit(X, links=links)
     assert model.annotator_reliability_ == by_name.annotator_reliability_
     np.testing.assert_array_equal(model.labels_, by_name.labels_)
     assert model.log_likelihood(X, links) == pytest.approx(model.log_likelihood_, rel=1e-10)
@@ -479,7 +528,7 @@ def test_flipped_links_come_first(coupling, how, seed):
         else None,
         cannot_annotators="bob" if how == "two annotators" else None,
     )
-    reliability = "learn" if how == "learn" else "auto"
+    reliability = "auto" if how == "given" else "learn"
     model = LinkMixture(3, coupling=coupling, reliability=reliability, init="links", n_init=10, random_state=0)
     table = model.fit(X, links=links).links_to_review_
     wrong = {

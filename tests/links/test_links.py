@@ -536,6 +536,44 @@ def test_bad_rows_to_restrict_to(rows, message):
 # Components
 
 
+@given(any_links(), st.integers(0, 2**32 - 1))
+def test_where_keeps_whole_statements_by_brute_force(links, seed):
+    rng = np.random.default_rng(seed)
+    masks = {kind: rng.random(len(getattr(links, kind))) < 0.5 for kind in ("must", "cannot")}
+    some = links.where(**masks)
+    for kind, mask in masks.items():
+        positions = [i for i, keep in enumerate(mask) if keep]
+        assert getattr(some, kind).tolist() == [getattr(links, kind)[i].tolist() for i in positions]
+        for what in ("confidence", "annotators"):
+            given, kept = getattr(links, f"{kind}_{what}"), getattr(some, f"{kind}_{what}")
+            nothing = None if what == "annotators" else 1.0
+            expected = [nothing if given is None else given[i] for i in positions]
+            assert ([nothing] * len(positions) if kept is None else list(kept)) == expected
+    by_position = links.where(*(np.flatnonzero(mask) for mask in masks.values()))
+    assert by_position == some
+    everything = links.where(*(np.ones(len(mask), dtype=bool) for mask in masks.values()))
+    assert everything == Links(
+        links.must,
+        links.cannot,
+        must_confidence=links.must_confidence,
+        cannot_confidence=links.cannot_confidence,
+        must_annotators=links.must_annotators,
+        cannot_annotators=links.cannot_annotators,
+    )
+    nothing = links.where(*(np.zeros(len(mask), dtype=bool) for mask in masks.values()))
+    assert nothing == Links()
+
+
+@given(any_links())
+def test_what_is_stated_is_the_pairs_alone(links):
+    said = links.stated()
+    assert said == Links(links.must, links.cannot)
+    assert said.must_confidence is None
+    assert said.cannot_annotators is None
+    assert said.relations == ()
+    assert said.stated() == said
+
+
 @given(any_links())
 def test_certain_links_by_brute_force(links):
     for kind in ("must", "cannot"):

@@ -140,7 +140,8 @@ def test_a_student_mixture_keeps_its_shrinkage(density, tmp_path):
 def test_annotators_and_feature_names_are_kept(tmp_path):
     pandas = pytest.importorskip("pandas")
     links = Links(LINKS.must, LINKS.cannot, must_annotators="eva", cannot_annotators=[7] * LINKS.n_cannot)
-    model = LinkMixture(3, random_state=0).fit(pandas.DataFrame(X, columns=list("abcd")), links=links)
+    model = LinkMixture(3, reliability="learn", random_state=0)
+    model.fit(pandas.DataFrame(X, columns=list("abcd")), links=links)
     model.save(tmp_path / "model")
     loaded = LinkMixture.load(tmp_path / "model")
     assert loaded.annotator_reliability_ == model.annotator_reliability_

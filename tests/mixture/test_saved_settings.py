@@ -87,6 +87,7 @@ OTHER_SETTINGS = {
         "n_classes": 3,
         "committee": 2,
         "budget": "small",
+        "calibrate": False,
         "verbose": True,
         "random_state": np.random.RandomState(3),
     },

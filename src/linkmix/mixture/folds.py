@@ -35,6 +35,13 @@ class Fold:
     rows: Ints
     labels: Ints
 
+    def comparable(self) -> tuple[Ints, Ints]:
+        """Rows and labels of the classes of which the refit sees a label: only these have a number there."""
+        if self.known is None:
+            return self.rows, self.labels
+        seen = np.isin(self.labels, self.known[self.known >= 0])
+        return self.rows[seen], self.labels[seen]
+
 
 def folds(links: Links, known: Ints | None, random: RandomState) -> Iterator[Fold]:
     """Deal pairs and labelled rows into folds, those of each kind and of each class apart.

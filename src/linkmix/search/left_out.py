@@ -8,14 +8,12 @@ choose the recipe nor to fit it.
 from collections.abc import Sequence
 from itertools import islice
 
-import numpy as np
 from numpy.random import RandomState
 
 from linkmix import engine
-from linkmix.basics.arrays import Ints
 from linkmix.engine.fitting import few_threads
 from linkmix.mixture.calibration import LeftOut
-from linkmix.mixture.folds import Fold, folds
+from linkmix.mixture.folds import folds
 from linkmix.search.contest import THE_BEST, Candidate, Contest
 from linkmix.search.guesses import WITHOUT
 from linkmix.search.ranking import agreement
@@ -45,7 +43,7 @@ def left_outs(ground: Contest, candidates: Sequence[Candidate], n_folds: int | N
         if refit is not None:
             X = without.views[refit.view].X
             log_joint = engine.class_log_joint(without.density(refit.shape), refit.parameters, X)
-            found.append(LeftOut(log_joint, fold.left, fold.at, *_comparable(fold)))
+            found.append(LeftOut(log_joint, fold.left, fold.at, *fold.comparable()))
     return found
 
 
@@ -71,11 +69,3 @@ def _refit(without: Contest, candidates: Sequence[Candidate]) -> Candidate | Non
             if done is not None:
                 return done
     return None
-
-
-def _comparable(fold: Fold) -> tuple[Ints, Ints]:
-    """Left-out rows of classes that the refit has seen a label of: only these have a number there."""
-    if fold.known is None:
-        return fold.rows, fold.labels
-    seen = np.isin(fold.labels, fold.known[fold.known >= 0])
-    return fold.rows[seen], fold.labels[seen]

@@ -324,9 +324,8 @@ def test_links_that_are_no_random_pairs_are_weighed_by_kind():
 def test_it_is_said_in_words():
     good, bad = Quality(0.871, 0.81, 0.92, 0.55, 50), Quality(0.58, 0.47, 0.69, 0.55, 10, "audit")
     assert str(good) == "About 87 % of all pairs are judged as you would (81 to 92 %), from 50 links."
-    assert "from 10 audit questions. That may be no better than chance: random labels would judge 55 % right" in str(
-        bad
-    )
+    assert "from 10 questions about random pairs, measured before their answers were used." in str(bad)
+    assert "That may be no better than chance: random labels would judge 55 % right." in str(bad)
     assert good.better_than_chance
     assert not bad.better_than_chance
 

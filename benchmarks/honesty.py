@@ -5,7 +5,7 @@ the true ones first.
 
     python -m benchmarks.honesty probabilities --draws 10 --out runs.csv
     python -m benchmarks.honesty annotators --draws 3
-    python -m benchmarks.honesty diagram --links 25 --draws 3 --plot docs/images/reliability.png
+    python -m benchmarks.honesty diagram --links 25 --draws 2 --plot docs/images/reliability.png
 
 ``probabilities`` prints, for each number of links,
 

@@ -1,13 +1,20 @@
 """linkmix.calibrate: honest probabilities of one mixture."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from numpy.random import RandomState
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
 from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, calibrate
+from linkmix.mixture.calibration import LeftOut, level, quality
+from linkmix.mixture.folds import folds
 from linkmix.rivals import GMMEC
 
 X, Y = load_iris(return_X_y=True)
@@ -63,6 +70,43 @@ def test_what_it_holds():
         found.temperature = 1.0
     with pytest.raises(NotFittedError):  # what was given is not changed
         check_is_fitted(MODEL)
+
+
+def start_at(points, labels):
+    """A start without randomness: moments of given classes."""
+    n_classes = labels.max() + 1
+    return {
+        "class_weights": np.bincount(labels) / len(labels),
+        "cluster_weights": np.ones((n_classes, 1)),
+        "means": np.stack([points[labels == m].mean(axis=0) for m in range(n_classes)])[:, None],
+        "covariances": np.stack([np.cov(points[labels == m].T) for m in range(n_classes)])[:, None],
+    }
+
+
+def test_the_level_is_that_of_refits_by_hand():
+    points, y = hard(1)
+    points = points[:, ::8]
+    links = Links.from_labels(y, 50, random_state=0)
+    model = LinkMixture(3, coupling="graph", init=start_at(points, y), random_state=0)
+    found = calibrate(model, points, links=links)
+    left, labellings = [], [found.model.predict(points)]
+    for fold in folds(links, None, RandomState(RandomState(0).randint(2**31 - 1))):
+        refit = clone(model).fit(points, links=fold.kept)
+        left.append(LeftOut(refit.predict_log_joint(points), fold.left, fold.at, fold.rows, fold.labels))
+        labellings.append(refit.predict(points))
+    agreement = np.mean([adjusted_rand_score(one, other) for one, other in combinations(labellings, 2)])
+    assert found.level == pytest.approx(level(left, agreement), abs=1e-9)
+    assert found.quality == quality(found.predict_proba(points), left)
+
+
+def test_luck_of_the_start_counts_as_doubt():
+    """On points without any structure, a fit from another start finds other classes."""
+    points = np.random.default_rng(0).uniform(size=(200, 3))
+    links = Links(must=[(0, 1)], cannot=[(2, 3)])
+    labels = LinkMixture(4, random_state=0).fit(points, links=links).predict(points)
+    fixed = calibrate(LinkMixture(4, init=start_at(points, labels), random_state=0), points, links=links)
+    lucky = calibrate(LinkMixture(4, random_state=0), points, links=links)
+    assert lucky.level < fixed.level - 0.2
 
 
 def test_a_seed_makes_it_repeat():

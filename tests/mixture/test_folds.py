@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import RandomState
 
-from linkmix import Links
+from linkmix import Links, Relation
 from linkmix.mixture.folds import N_FOLDS, folds
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] != pair[1]), max_size=25)
@@ -108,3 +108,11 @@ def test_names_and_confidences_stay_with_their_links(named):
             np.testing.assert_array_equal(fold.left.must_annotators, links.must_annotators[fold.at])
         else:
             assert fold.left.must_annotators is None
+
+
+def test_relations_of_other_kinds_are_never_left_out():
+    relation = Relation([(8, 9)], np.array([[0.4, 0.1], [0.2, 0.3]]))
+    links = Links(must=[(0, 1), (2, 3)], cannot=[(4, 5)], relations=[relation])
+    for fold in folds(links, None, RandomState(0)):
+        assert fold.kept.relations == (relation,)
+        assert fold.left.relations == ()

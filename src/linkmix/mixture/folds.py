@@ -49,7 +49,7 @@ def folds(links: Links, known: Ints | None, random: RandomState) -> Iterator[Fol
     Parameters
     ----------
     links : Links
-        All links. What is said about one pair of points stays together.
+        All links. What is said about one pair of points stays together. Relations of other kinds are never left out.
     known : ndarray of shape (n_samples,) or None
         Known labels, -1 where not known.
     random : RandomState
@@ -82,7 +82,7 @@ def folds(links: Links, known: Ints | None, random: RandomState) -> Iterator[Fol
             seen = known.copy()
             seen[told[left]] = -1
         yield Fold(
-            links.where(must != fold, cannot != fold),
+            links.where(must != fold, cannot != fold).union(Links(relations=links.relations)),
             links.where(must == fold, cannot == fold),
             np.flatnonzero(of_link == fold),
             seen,

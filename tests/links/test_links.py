@@ -559,19 +559,11 @@ def test_where_keeps_whole_statements_by_brute_force(links, seed):
         cannot_confidence=links.cannot_confidence,
         must_annotators=links.must_annotators,
         cannot_annotators=links.cannot_annotators,
+        must_chosen=links.must_chosen,
+        cannot_chosen=links.cannot_chosen,
     )
     nothing = links.where(*(np.zeros(len(mask), dtype=bool) for mask in masks.values()))
     assert nothing == Links()
-
-
-@given(any_links())
-def test_what_is_stated_is_the_pairs_alone(links):
-    said = links.stated()
-    assert said == Links(links.must, links.cannot)
-    assert said.must_confidence is None
-    assert said.cannot_annotators is None
-    assert said.relations == ()
-    assert said.stated() == said
 
 
 @given(any_links())

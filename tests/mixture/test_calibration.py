@@ -18,7 +18,7 @@ from linkmix.mixture.calibration import (
     left_out_together,
     level,
     log_evidence,
-    log_marginal,
+    n_kept,
     quality,
     temperatures,
     tempered,
@@ -158,7 +158,14 @@ def test_the_level_by_numerical_integration(n_classes, agreement):
     mass = simpson(density, x=grid)
     mean = simpson(grid * density, x=grid) / mass
     assert level(left_outs, agreement) == pytest.approx(mean, abs=0.01)
-    assert log_marginal(left_outs, agreement) == pytest.approx(np.log(mass) + log_densities.max(), abs=0.1)
+
+
+def test_kept_links_are_counted():
+    labels = np.array([0, 0, 1, 1])
+    one = left_out(np.log(0.8 * np.eye(2)[labels] + 0.1), Links(must=[(0, 1), (1, 2)], cannot=[(0, 3), (2, 3), (1, 3)]))
+    assert n_kept([one]) == (3, 5)
+    assert n_kept([one, one]) == (6, 10)
+    assert n_kept([]) == (0, 0)
 
 
 def test_without_links_the_level_is_the_mean_of_a_beta_distribution():

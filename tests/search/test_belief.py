@@ -69,15 +69,16 @@ def test_someone_who_is_wrong_in_many_links_contradicts_himself_and_is_doubted(d
 
 
 @pytest.mark.slow
-def test_someone_who_errs_is_doubted_by_left_out_links_though_nobody_contradicts_him():
-    X, y = DATA["wine"]
-    links = partly_wrong(y, 100, 0.2, seed=0)
+@pytest.mark.parametrize("data", ["iris", "wine"])
+def test_someone_who_errs_is_doubted_by_left_out_links_though_nobody_contradicts_him(data):
+    X, y = DATA[data]
+    links = partly_wrong(y, 75, 0.2, seed=1)
     links.check_consistent()
     believing, model = small().fit(X, links=links), small().fit(X, links=named(links))
     assert believing.best_estimator_.annotator_reliability_ == {}
     assert 0.7 < model.best_estimator_.annotator_reliability_["ann"] < 0.95
     assert adjusted_rand_score(y, model.predict(X)) > adjusted_rand_score(y, believing.predict(X)) + 0.1
-    assert wrong_share_of_suspects(model.links_to_review_, links, y, 20) > 0.6
+    assert wrong_share_of_suspects(model.links_to_review_, links, y, 15) > 0.6
 
 
 @pytest.mark.slow
@@ -100,4 +101,4 @@ def test_answers_that_contradict_each_other_need_no_proof():
     reliability = model.best_estimator_.annotator_reliability_
     assert reliability["bob"] < reliability["ann"]
     with pytest.raises(ValueError, match="must link"):
-        small().fit(X, links=twice.stated())
+        small().fit(X, links=Links(twice.must, twice.cannot))

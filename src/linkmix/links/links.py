@@ -261,17 +261,6 @@ class Links:
         """
         return Links(self._must.certain(), self._cannot.certain())
 
-    def stated(self) -> "Links":
-        """Keep what is said and leave out how sure and whose it is, and relations of other kinds.
-
-        Examples
-        --------
-        >>> from linkmix import Links
-        >>> Links(must=[(0, 1)], must_confidence=0.7).stated() == Links(must=[(0, 1)])
-        True
-        """
-        return Links(self.must, self.cannot)
-
     def restrict(self, rows: ArrayLike) -> "Links":
         """Keep the links between the rows of a subset, renumbered to their positions in it.
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import RandomState
 from scipy.special import expit
 
-from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp, shares
+from linkmix.basics.arrays import Array, Floats, Ints, shares
 from linkmix.links import Links
 
 LEVELS: Floats = np.concatenate([[0.005], np.arange(0.025, 0.98, 0.025), [0.99, 0.9975]])
@@ -205,22 +205,12 @@ def level(left_outs: Sequence[LeftOut], agreement: float, settings: CalibrationS
     float
         Mean of the posterior.
     """
-    log_posterior = _log_posterior(left_outs, agreement, settings)
+    expected = float(expit(settings.slope * (agreement - settings.middle)))
+    log_posterior = settings.strength * (expected * np.log(LEVELS) + (1 - expected) * np.log1p(-LEVELS))
+    for one in left_outs:
+        log_posterior += log_evidence(one, settings)
     weight = np.exp(log_posterior - log_posterior.max()) * np.gradient(LEVELS)
     return float(weight @ LEVELS / weight.sum())
-
-
-def log_marginal(left_outs: Sequence[LeftOut], agreement: float, settings: CalibrationSettings = SETTINGS) -> float:
-    """Log-probability of what refits had not seen, over all levels. The arguments are those of `level`."""
-    log_posterior = _log_posterior(left_outs, agreement, settings)
-    return float(log_sum_exp(log_posterior + np.log(np.gradient(LEVELS))))
-
-
-def _log_posterior(left_outs: Sequence[LeftOut], agreement: float, settings: CalibrationSettings) -> Floats:
-    """Log-posterior of each level, up to a constant."""
-    expected = float(expit(settings.slope * (agreement - settings.middle)))
-    log_prior = settings.strength * (expected * np.log(LEVELS) + (1 - expected) * np.log1p(-LEVELS))
-    return np.asarray(log_prior + sum(log_evidence(one, settings) for one in left_outs))
 
 
 def log_evidence(one: LeftOut, settings: CalibrationSettings = SETTINGS) -> Floats:
@@ -286,6 +276,17 @@ def quality(
     same, truly_same = float(judged_same.mean()), (n_same + settings.implied * share) / (n_said + settings.implied)
     by_chance = same * truly_same + (1 - same) * (1 - truly_same)
     return Quality(float(posterior @ shares_right), float(low), float(high), by_chance, n_said)
+
+
+def n_kept(left_outs: Sequence[LeftOut]) -> tuple[int, int]:
+    """How many of the left-out links the labels of the refits keep, and of how many."""
+    n_kept = n_links = 0
+    for one in left_outs:
+        labels = one.log_joint.argmax(axis=1)
+        for pairs, _, together in _kinds(one.links):
+            n_kept += int(np.count_nonzero((labels[pairs[:, 0]] == labels[pairs[:, 1]]) == together))
+            n_links += len(pairs)
+    return n_kept, n_links
 
 
 def left_out_together(left_outs: Sequence[LeftOut], level: float, n_links: int) -> Floats:

@@ -1,8 +1,8 @@
 """Refits that have not seen some of the links: what they say about these is what they would say about new links.
 
 Each fold of the links is left out in turn. The candidates of the search are ranked once more without that fold, and the
-recipe of the best one (columns, first guess and shape) is fitted without it. So a left-out link has helped neither to
-choose the recipe nor to fit it.
+recipe of the best one (columns, first guess and shape) is fitted without it. The ranked candidates themselves have seen
+the fold, but the recipe's refit has not.
 """
 
 from collections.abc import Sequence

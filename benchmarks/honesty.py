@@ -51,6 +51,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.flipped_links import read_table
 from linkmix import AutoLinkMixture, Links
+from linkmix.basics.errors import InfeasibleLinks
 from linkmix.queries import Questioner
 from linkmix.queries.answers import Answer, as_links
 from linkmix.queries.groups import Known
@@ -191,6 +192,12 @@ def runs(arguments: argparse.Namespace) -> list[Run]:
     return [one for one in done if (one.data, one.n_links, one.draw) in set(wanted)]
 
 
+def mean(values: Iterable[float]) -> str:
+    """Mean of the values that are known, with three digits; empty if none is."""
+    known = [value for value in values if not np.isnan(value)]
+    return f"{np.mean(known):.3f}" if known else ""
+
+
 def show(found: list[Run]) -> None:
     """Print means by number of links, and by data set."""
     groups: dict[str, list[Run]] = {}
@@ -207,10 +214,6 @@ def show(found: list[Run]) -> None:
     for title, some in groups.items():
         if not some:
             continue
-
-        def mean(values: Iterable[float]) -> str:
-            known = [value for value in values if not np.isnan(value)]
-            return f"{np.mean(known):.3f}" if known else ""
 
         told = [one for one in some if not np.isnan(one.estimate)]
         cells = [
@@ -295,7 +298,11 @@ def asked(name: str, draw: int, n_questions: int, wrong: tuple[float, ...]) -> d
         found = {}
         for variant, answers in (("none", []), ("unnamed", believed.kept), ("named", said)):
             begin = time.perf_counter()
-            model = AutoLinkMixture(n_classes, random_state=draw).fit(X, links=as_links(answers))
+            try:
+                model = AutoLinkMixture(n_classes, random_state=draw).fit(X, links=as_links(answers))
+            except InfeasibleLinks:  # too many groups are apart: these answers cannot all be believed
+                found[variant] = found[f"{variant}, s"] = float("nan")
+                continue
             found[f"{variant}, s"] = time.perf_counter() - begin
             found[variant] = adjusted_rand_score(y, model.predict(X))
     return found
@@ -315,8 +322,12 @@ def annotators(arguments: argparse.Namespace) -> None:
             tasks = (delayed(asked)(name, draw, arguments.questions, wrong) for draw in draws)
             mine = Parallel(n_jobs=arguments.jobs)(tasks)
             rows += mine
-            print(f"| {name} | " + " | ".join(f"{np.mean([one[key] for one in mine]):.3f}" for key in keys) + " |")
-        print("| all | " + " | ".join(f"{np.mean([one[key] for one in rows]):.3f}" for key in keys) + " |")
+            print(f"| {name} | " + " | ".join(mean(one[key] for one in mine) for key in keys) + " |")
+        print("| all | " + " | ".join(mean(one[key] for one in rows) for key in keys) + " |")
+        both = [one for one in rows if not np.isnan(one["unnamed"])]
+        if len(both) < len(rows):
+            title = f"the {len(both)} of {len(rows)} that can be believed"
+            print(f"| {title} | " + " | ".join(mean(one[key] for one in both) for key in keys) + " |")
 
 
 def main() -> None:

@@ -80,6 +80,24 @@ def test_fit_writes_labels_model_and_report(points, folder):
     np.testing.assert_allclose(model.predict_proba(IRIS), expected.predict_proba(IRIS), atol=1e-12)
 
 
+def test_fit_says_when_annotators_are_not_believed(folder):
+    """Two people contradict each other once, so no link is certain any more."""
+    named = Links(LINKS.must, LINKS.cannot, must_annotators="ada", cannot_annotators="ada")
+    [(a, b), *_] = LINKS.must.tolist()
+    write_links("named.csv", named, IDS)
+    write_links("both.csv", named.union(Links(cannot=[(a, b)], cannot_annotators="bob")), IDS)
+    believed = run("fit", "points.csv", "--links", "named.csv", "--classes", 3, "--out", "one")
+    assert "seem wrong" not in believed.stdout
+    result = run("fit", "points.csv", "--links", "both.csv", "--classes", 3, "--out", "two")
+    assert result.exit_code == 0, result.output
+    shares = AutoLinkMixture.load("two/model.linkmix").best_estimator_.annotator_reliability_
+    said = ", ".join(f"{who} {100 * share:.0f} %" for who, share in shares.items())
+    assert sorted(shares) == ["ada", "bob"]
+    assert (
+        f"Some links seem wrong, so none is taken as certain. Estimated share of right ones: {said}." in result.stdout
+    )
+
+
 def test_fit_without_links_and_without_ids(folder):
     (folder / "plain.csv").write_text("".join(f"{a},{b}\n" for a, b in [("x", "y"), *IRIS[:, 2:].tolist()]))
     result = run("fit", "plain.csv", "--classes", 2, "--out", "out")

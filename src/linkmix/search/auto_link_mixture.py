@@ -63,8 +63,8 @@ class AutoLinkMixture(LinkEstimator):
         linked ones always among them. The winner is then fitted to all points.
     calibrate : bool, default=True
         Whether to estimate, by refits without some of the links, how sure the probabilities may be and how good the
-        result is. Without it a fit takes about a quarter less time, and probabilities are those of the mixture, which are
-        nearly always too close to 0 and 1.
+        result is. Without it a fit takes about a quarter less time, and probabilities are those of the mixture, which
+        are nearly always too close to 0 and 1.
     verbose : bool, default=False
         Whether to show progress bars, if the package tqdm is installed.
     random_state : int, RandomState or None, default=None

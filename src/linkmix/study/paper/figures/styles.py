@@ -60,7 +60,8 @@ STYLES: dict[str, Style] = {
     "linkmix": Style("LinkMixture, graph", "#B8860B", "o", _LONG),
     "paper": Style("GM-PR", "#0072B2", "s", SOLID),
     "gmm": Style("GMM", "#777777", "", DASHED),
-    "gmm-ec": Style("GMM-EC", "#009E73", "^", _LONG),
+    "gmm-ec": Style("GMM-EC", "#009E73", "8", _LONG),
+    "gmm-ec-chunklets": Style("GMM-EC, chunklets", "#009E73", "^", _LONG),
     "em-pc": Style("EM-PC", "#CC79A7", "D", DASHED),
     "ppc": Style("PPC", "#E69F00", "v", DASH_DOT),
     "spectral": Style("SC", "#8C564B", "", DASH_DOT),
@@ -75,7 +76,7 @@ STYLES: dict[str, Style] = {
     "paper-3": Style("GM-PR, K = 3", "#009E73", "D", DASHED),
     "paper-4": Style("GM-PR, K = 4", "#111111", "v", DASH_DOT),
 }
-"""Style of each method of `linkmix.study.registry.METHODS`, and of GM-PR with several clusters per class."""
+"""Style of each method of `linkmix.study.registry.METHODS`, and of the variants in the experiments of the paper."""
 
 
 def data_name(name: str) -> str:

@@ -102,3 +102,14 @@ def test_answers_that_contradict_each_other_need_no_proof():
     assert reliability["bob"] < reliability["ann"]
     with pytest.raises(ValueError, match="must link"):
         small().fit(X, links=Links(twice.must, twice.cannot))
+
+
+def test_answers_that_tell_less_than_the_points_cost_nothing():
+    X, y = DATA["iris"]
+    links = named(partly_wrong(y, 80, 0.35, seed=2))
+    with pytest.warns(UserWarning, match=r"the points alone predict \d+ of 80 links"):
+        model = small().fit(X, links=links)
+    assert all(name.startswith("points alone, ") for name in model.leaderboard_["start"])
+    assert model.leaderboard_["links_broken"][0] > 20  # judged by the links all the same
+    assert adjusted_rand_score(small().fit(X).predict(X), model.predict(X)) > 0.95
+    assert 0.5 < model.best_estimator_.annotator_reliability_["ann"] < 0.8

@@ -32,8 +32,8 @@ GUESSES, SHAPE, N_FOLDS = ("k-means", "k-means, one scale"), "1", 3
 HINT, VETO = 2.0, 1.5
 """Nats by which doubting must predict left-out links better than believing in the quick trial, the points alone better
 than doubting, and doubting may predict them worse than believing in the end. Chosen on 42 cases with a small budget. Of
-ten with 40 right answers to questions one was doubted, without harm; doubting all of them would cost .16 of the adjusted
-Rand index. On nine other draws of 75 random links on iris and wine, a fifth of them wrong, five were doubted, which
+ten with 40 right answers to questions one was doubted, without harm; doubting all of them would cost .16 in ARI. On
+nine other draws of 75 random links on iris and wine, a fifth of them wrong, five were doubted, which
 raised it from .63 to .93."""
 ENOUGH_BROKEN = 0.1
 """Links are not doubted if refits that believe them break at most this share of those left out."""

@@ -55,6 +55,7 @@ def wrong_share_of_suspects(table, links, y, n):
     return np.mean(says_same != (y[table["a"][:n]] == y[table["b"][:n]]))
 
 
+@pytest.mark.filterwarnings("ignore:the points alone predict")
 @pytest.mark.slow
 @pytest.mark.parametrize(("data", "n_links"), [("iris", 150), ("wine", 190)])
 def test_someone_who_is_wrong_in_many_links_contradicts_himself_and_is_doubted(data, n_links):
@@ -68,6 +69,7 @@ def test_someone_who_is_wrong_in_many_links_contradicts_himself_and_is_doubted(d
     assert wrong_share_of_suspects(model.links_to_review_, links, y, 30) > 0.8
 
 
+@pytest.mark.filterwarnings("ignore:the points alone predict")
 @pytest.mark.slow
 @pytest.mark.parametrize("data", ["iris", "wine"])
 def test_someone_who_errs_is_doubted_by_left_out_links_though_nobody_contradicts_him(data):

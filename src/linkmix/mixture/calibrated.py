@@ -111,7 +111,7 @@ def calibrate(
     >>> float(found.predict_proba(X).max(axis=1).mean()) < float(found.model.predict_proba(X).max(axis=1).mean())
     True
     >>> print(found.quality)
-    About 93 % of all pairs are judged as you would (86 to 98 %), from 60 links.
+    About 93 % of all pairs are judged as you would (86 to 99 %), from 60 links.
     """
     _check(model, X)
     given = as_links(links).distinct()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,12 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkmix import LinkMixture, Links, engine, native
-from linkmix.couplings import Pairwise
+from linkmix.basics.errors import InfeasibleLinks
+from linkmix.couplings import Graph, Pairwise
 from linkmix.couplings.class_weights import solve_class_weights
+from linkmix.couplings.observed import unwarned
 from linkmix.data.rows import Rows
-from linkmix.densities import FORMS, Gaussian
+from linkmix.densities import FORMS, Gaussian, StudentT
 from linkmix.densities.gaussian import GaussianParameters
+from linkmix.densities.student import StudentParameters
 from linkmix.engine import loop
+from linkmix.engine.fitting import Knowledge, bind, part
 
 needs_core = pytest.mark.skipif(not native.active(), reason="the native core is not built, or LINKMIX_NATIVE=0")
 every_form = pytest.mark.parametrize("form", list(FORMS))
@@ -45,10 +50,14 @@ def random_components(rng, form, n_components, n_features, spread=2.0):
     return density, GaussianParameters(means, covariances, FORMS[form].whiten(covariances))
 
 
-def random_mixture(seed, form, shape, scale=1.0):
+def random_mixture(seed, form, shape, scale=1.0, *, student=False):
     n, d, n_components = shape
     rng = np.random.default_rng(seed)
     density, components = random_components(rng, form, n_components, d)
+    if student:
+        density = StudentT(FORMS[form], degrees_of_freedom=None)
+        degrees = rng.uniform(0.6, 30, size=n_components)
+        components = StudentParameters(components.means, components.covariances, components.whiteners, degrees)
     X = components.means[rng.integers(n_components, size=n)] + scale * rng.normal(size=(n, d))
     return density, components, X, np.log(rng.dirichlet(np.ones(n_components)))
 
@@ -65,8 +74,8 @@ def by_numpy(density, components, X, log_weights, row_weights=None):
 
 
 def assert_same_sums(found, expected, rtol=1e-11):
-    for name in ("weight", "first", "second"):
-        one, other = getattr(found, name), getattr(expected, name)
+    for name, other in vars(expected).items():
+        one = getattr(found, name)
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * np.abs(other).max(initial=1e-300))
 
@@ -75,9 +84,9 @@ def assert_same_sums(found, expected, rtol=1e-11):
 @every_level
 @every_form
 @every_shape
-@pytest.mark.parametrize("weighted", [False, True])
-def test_one_pass_is_what_numpy_finds_step_by_step(level, form, shape, weighted):
-    density, components, X, log_weights = random_mixture(0, form, shape)
+@pytest.mark.parametrize(("weighted", "student"), [(False, False), (True, False), (False, True), (True, True)])
+def test_one_pass_is_what_numpy_finds_step_by_step(level, form, shape, weighted, student):
+    density, components, X, log_weights = random_mixture(0, form, shape, student=student)
     row_weights = np.random.default_rng(1).uniform(0, 3, size=len(X)) if weighted else None
     expected, sums = by_numpy(density, components, X, log_weights, row_weights)
     with native.using(level):
@@ -139,9 +148,13 @@ def test_rows_may_be_laid_out_in_any_way_and_be_single_precision(level, form, sh
 
 @needs_core
 @every_form
-@pytest.mark.parametrize("shape", [(400000, 2, 4), (60000, 10, 8), (40000, 40, 5)], ids=str)
-def test_no_digit_depends_on_the_number_of_threads(form, shape):
-    density, components, X, log_weights = random_mixture(0, form, shape)
+@pytest.mark.parametrize(
+    ("shape", "student"),
+    [((400000, 2, 4), False), ((60000, 10, 8), False), ((60000, 10, 8), True), ((40000, 40, 5), False)],
+    ids=str,
+)
+def test_no_digit_depends_on_the_number_of_threads(form, shape, student):
+    density, components, X, log_weights = random_mixture(0, form, shape, student=student)
     assert len(X) > 1.5 * native.chunk_rows(form, shape[2], shape[1]), "nothing to share"
     results = []
     for threads in (1, 2, 3):
@@ -178,10 +191,11 @@ def test_the_exponential_is_right_to_the_last_digits(level):
 @needs_core
 @every_level
 @every_form
-def test_rows_too_far_away_for_a_density_are_treated_as_by_numpy(level, form):
-    density, components, X, log_weights = random_mixture(0, form, (300, 3, 2))
-    X[5] = 1e149
-    with np.errstate(over="ignore", invalid="ignore"):
+@pytest.mark.parametrize(("far", "student"), [(1e149, False), (1e149, True), (1e160, True)])
+def test_rows_too_far_away_for_a_density_are_treated_as_by_numpy(level, form, far, student):
+    density, components, X, log_weights = random_mixture(0, form, (300, 3, 2), student=student)
+    X[5] = far
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         expected = by_numpy(density, components, 1.0 * X, log_weights)[1]
         with native.using(level):
             found = density.mixture_sums(components, X, log_weights, None)[1]
@@ -293,6 +307,133 @@ def test_a_fit_in_the_core_is_the_fit_of_numpy_at_every_step(level, form, n_clas
     assert engine.expect(model, data, found.parameters).log_likelihood == pytest.approx(found.log_likelihood, rel=1e-12)
 
 
+VARIANTS = {
+    "student": {"degrees_of_freedom": 4.0},
+    "learned": {"degrees_of_freedom": None},
+    "shrunk": {"shrinkage": 5.0},
+    "shrunk student": {"degrees_of_freedom": 3.0, "shrinkage": 5.0},
+    "pool": {"pool": True},
+    "all": {"degrees_of_freedom": None, "shrinkage": 5.0, "pool": True},
+    "weights": {"weighted": True},
+    "known labels": {"known": True},
+    "weights and known labels": {
+        **{"weighted": True, "known": True},
+        **{"degrees_of_freedom": 4.0, "pool": True, "shrinkage": 5.0},
+    },
+}
+
+
+def variant_problem(form, n_classes, per_class, n=200, d=3, *, pool=False, weighted=False, known=False, **settings):
+    """A problem as `linked_problem`, with more that the loop supports."""
+    model, data, start = linked_problem(5, form, n_classes, per_class, n, d)
+    rng = np.random.default_rng(5)
+    C = n_classes * per_class
+    density = (StudentT if "degrees_of_freedom" in settings else Gaussian)(FORMS[form], **settings)
+    X = np.concatenate([data.free, data.linked])
+    X[rng.integers(len(X), size=5)] += 20 * rng.normal(size=(5, d))
+    data = engine.Data(X[: len(data.free)], X[len(data.free) :])
+    components = density.start(X, rng.dirichlet(np.full(C, 0.1), size=len(X)))
+    if pool:
+        weights = rng.dirichlet(np.full(C, 0.3), size=n_classes)
+        start = replace(start, cluster_weights=np.maximum(weights, 1e-300), shared_clusters=True)
+    if weighted:
+        weights = [rng.uniform(0.2, 3, size=len(rows)) for rows in (data.free, data.linked)]
+        data = replace(data, free_weights=weights[0], linked_weights=weights[1])
+    if known:
+        labels = np.full(len(data.linked), -1)
+        labels[:3] = 0
+        free_labels = np.where(rng.random(len(data.free)) < 0.3, rng.integers(n_classes, size=len(data.free)), -1)
+        data = replace(data, linked_known=labels, free_known=free_labels)
+    return replace(model, density=density), data, replace(start, components=components)
+
+
+@needs_core
+@every_level
+@every_form
+@pytest.mark.parametrize("variant", list(VARIANTS))
+@pytest.mark.parametrize(("n_classes", "per_class"), [(2, 1), (3, 2)])
+def test_the_core_fits_all_variants_as_numpy_does(level, form, variant, n_classes, per_class, monkeypatch):
+    model, data, start = variant_problem(form, n_classes, per_class, **VARIANTS[variant])
+    with native.using("off"):
+        expected = engine.fit(model, data, start, tol=0, max_iter=25)
+    monkeypatch.setattr(loop, "_careful_steps", None)  # the core makes all steps by itself
+    with native.using(level):
+        found = engine.fit(model, data, start, tol=0, max_iter=25)
+    assert_same_fit(found, expected)
+    assert np.ptp(expected.trace) > 1, "nothing was learned"
+
+
+def assert_same_fit(found, expected):
+    np.testing.assert_allclose(found.trace, expected.trace, rtol=1e-10)
+    assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-10)
+    for name in ("class_weights", "cluster_weights"):
+        one, other = (getattr(fit.parameters, name) for fit in (found, expected))
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+    for name, other in vars(expected.parameters.components).items():
+        one = getattr(found.parameters.components, name)
+        assert (one is None) == (other is None), name
+        if other is not None:
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7, err_msg=name)
+
+
+NETWORKS = {
+    "pairs": [(i, i + 1) for i in range(0, 60, 2)],
+    "trees": [(i, (i - 1) // 2) for i in range(1, 60)],
+    "cycles": [(i, i // 5 * 5 + (i + 1) % 5) for i in range(60)],
+    "dense": [(i, j) for i in range(24) for j in range(i) if (7 * i + 3 * j) % 5 == 0],
+}
+
+
+@needs_core
+@every_level
+@pytest.mark.parametrize("network", list(NETWORKS))
+@pytest.mark.parametrize("certain", [True, False])
+@pytest.mark.parametrize("variant", ["shrunk", "all", "weights and known labels"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_networks_of_links_are_fitted_as_by_numpy(level, network, certain, variant, n_classes, monkeypatch):
+    """Also with links that contradict each other, where they are uncertain."""
+    model, data, start = variant_problem("full", n_classes, 2, **VARIANTS[variant])
+    rng = np.random.default_rng(0)
+    pairs = np.array(NETWORKS[network])
+    if certain:  # labels that meet the links
+        labels = rng.integers(n_classes, size=60)
+        labels[:3] = 0  # as in the known ones
+        must = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+        links = Links(pairs[must], pairs[~must])
+    else:
+        must = rng.random(len(pairs)) < 0.5
+        confidence = rng.uniform(0.5, 0.99, size=len(pairs))
+        links = Links(pairs[must], pairs[~must], must_confidence=confidence[must], cannot_confidence=confidence[~must])
+    X = np.concatenate([data.linked, data.free])
+    weights = None if data.free_weights is None else np.concatenate([data.linked_weights, data.free_weights])
+    known = None if data.linked_known is None else np.where(np.arange(len(X)) < 3, 0, -1)
+    knowledge = Knowledge(X, links, weights, None)
+    data = part(knowledge)
+    if known is not None:
+        free_known = np.where(np.arange(len(data.free)) % 3, -1, rng.integers(n_classes, size=len(data.free)))
+        data = replace(data, linked_known=known[links.points], free_known=free_known)
+    with unwarned():
+        model = replace(model, coupling=bind(Graph(quick=True), links, n_classes, weights))
+    with native.using("off"):
+        expected = engine.fit(model, data, start, tol=0, max_iter=12)
+    monkeypatch.setattr(loop, "_careful_steps", None)
+    with native.using(level):
+        found = engine.fit(model, data, start, tol=0, max_iter=12)
+    assert_same_fit(found, expected)
+
+
+@needs_core
+def test_a_network_that_no_labels_meet_is_explained_by_python():
+    """The core finds no labels, and hands the step back."""
+    model, data, start = linked_problem(0, "full", 2, 1)
+    links = Links(cannot=[(0, 1), (1, 2), (2, 3), (0, 3)])
+    coupling = Graph().bind(links, 4, 2)
+    known = np.array([0, 0, -1, -1])
+    data = engine.Data(data.free, data.linked[:4], linked_known=known)
+    with pytest.raises(InfeasibleLinks):
+        engine.fit(replace(model, coupling=coupling), data, start, tol=0, max_iter=3)
+
+
 @needs_core
 @pytest.mark.parametrize("n_classes", [3, 5, 9])
 def test_class_weights_solve_the_same_equations(n_classes):
@@ -337,16 +478,19 @@ def test_where_the_core_is_stuck_python_makes_the_step(form):
 
 
 @needs_core
-def test_long_fits_are_made_in_several_calls():
+def test_long_fits_are_made_in_several_calls(monkeypatch):
     """Signals are handled between calls; no step is repeated or skipped."""
-    model, data, start = linked_problem(4, "full", 2, 2, n=3000)
-    work = native._step_work(model.density.to_native(start.components), model.coupling.to_native(), 3000)
-    n_steps = 3 * (2**6 * native.CHUNK_WORK // work)
-    found = engine.fit(model, data, start, tol=0, max_iter=n_steps)
-    assert len(found.trace) == n_steps + 1
-    with native.using("off"):
-        expected = engine.fit(model, data, start, tol=0, max_iter=30)
-    np.testing.assert_allclose(found.trace[:31], expected.trace, rtol=1e-10)
+    model, data, start = linked_problem(4, "full", 2, 2)
+    expected = engine.fit(model, data, start, tol=0, max_iter=30)
+    calls = []
+    run = native._core.run
+    core = SimpleNamespace(**{**vars(native._core), "run": lambda *given: calls.append(1) or run(*given)})
+    monkeypatch.setattr(native, "_core", core)
+    monkeypatch.setattr(native, "CALL_SECONDS", 0.0)
+    found = engine.fit(model, data, start, tol=0, max_iter=30)
+    assert len(calls) == 30
+    np.testing.assert_array_equal(found.trace, expected.trace)
+    np.testing.assert_array_equal(found.parameters.components.means, expected.parameters.components.means)
 
 
 # --- estimators -------------------------------------------------------------------------------------------------
@@ -442,15 +586,17 @@ def test_what_does_not_fit_together_is_refused_and_not_read_past_its_end():
     core = native._core
     X, means, whiteners = np.zeros((10, 2)), np.zeros((3, 2)), np.ones((3, 2, 2))
     out = np.empty(1 + 3 + 6 + 12)
-    core.sums(0, False, X, means, whiteners, np.zeros(3), None, 0, 10, out)
+    core.sums(0, False, X, means, whiteners, None, False, np.zeros(3), None, 0, 10, out)
     for wrong in (
-        (0, False, X, means, whiteners, np.zeros(3), None, 0, 11, out),
-        (0, False, X, means, whiteners, np.zeros(2), None, 0, 10, out),
-        (0, False, X, means, whiteners[:2], np.zeros(3), None, 0, 10, out),
-        (0, False, X, means, whiteners, np.zeros(3), np.ones(9), 0, 10, out),
-        (0, False, X, means, whiteners, np.zeros(3), None, 0, 10, out[:-1]),
-        (0, False, X.astype(int), means, whiteners, np.zeros(3), None, 0, 10, out),
-        (0, False, X, means.ravel()[:5], whiteners, np.zeros(3), None, 0, 10, out),
+        (0, False, X, means, whiteners, None, False, np.zeros(3), None, 0, 11, out),
+        (0, False, X, means, whiteners, None, False, np.zeros(2), None, 0, 10, out),
+        (0, False, X, means, whiteners[:2], None, False, np.zeros(3), None, 0, 10, out),
+        (0, False, X, means, whiteners, None, False, np.zeros(3), np.ones(9), 0, 10, out),
+        (0, False, X, means, whiteners, None, False, np.zeros(3), None, 0, 10, out[:-1]),
+        (0, False, X.astype(int), means, whiteners, None, False, np.zeros(3), None, 0, 10, out),
+        (0, False, X, means, whiteners, np.ones(2), False, np.zeros(3), None, 0, 10, np.empty(100)),
+        (0, False, X, means, whiteners, np.ones(3), False, np.zeros(3), None, 0, 10, out),
+        (0, False, X, means.ravel()[:5], whiteners, None, False, np.zeros(3), None, 0, 10, out),
     ):
         with pytest.raises(ValueError):  # noqa: PT011
             core.sums(*wrong)

@@ -1,4 +1,4 @@
-"""The native core: compiled, multi-threaded passes over the rows of Gaussian mixtures.
+"""The native core: compiled, multi-threaded passes over the rows of Gaussian and Student-t mixtures.
 
 It is built when linkmix is installed, if there is a C compiler. Without it, or with ``LINKMIX_NATIVE=0`` in the
 environment, NumPy computes the same results. ``LINKMIX_NATIVE=avx2`` selects one of the instruction sets of `levels`.
@@ -12,11 +12,12 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from threading import Thread
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +32,8 @@ SUMS_NUMBERS = 2**14
 
 LOOP_COLUMNS = 64
 """With more columns than this, steps are made one by one: LAPACK is faster for matrices of that size."""
-PAIR_WORK = 2**9
-"""Operations for one pair, approximately."""
+CALL_SECONDS = 0.06
+"""Longest time in one call of the loop, since signals such as Ctrl-C are handled between calls."""
 
 FORMS: dict[str, tuple[int, bool]] = {
     "full": (0, False),
@@ -42,16 +43,84 @@ FORMS: dict[str, tuple[int, bool]] = {
 }
 """For each form of covariance: its number in the core, and whether all components share one whitener."""
 
+PREDICTIONS = {"log_joint": 0, "probabilities": 1, "classes": 2, "log_density": 3}
+"""The numbers of what `predict` tells, in the core."""
+SINGLE_ERROR = 1e-4
+"""Largest error of a log-density that is computed in single precision, approximately."""
+
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Gaussian components as the core represents them; ``reg_covar`` is added to variances."""
+    """Elliptical components as the core represents them, and how they are estimated.
+
+    Attributes
+    ----------
+    form : str
+        Name of the form of covariance.
+    means, covariances, whiteners : ndarray
+        In the shapes of the form.
+    reg_covar : float
+        Added to variances.
+    degrees_of_freedom : ndarray of shape (C,) or None
+        Of Student-t components; None for Gaussian ones.
+    learns_degrees : bool
+        Whether the degrees of freedom are estimated.
+    prior : float
+        Number of pseudo-observations of the pooled covariance.
+    pooled : ndarray or None
+        In the shape of one covariance; None without a prior.
+    """
 
     form: str
     means: Floats
     covariances: Floats
     whiteners: Floats
     reg_covar: float
+    degrees_of_freedom: Floats | None = None
+    learns_degrees: bool = False
+    prior: float = 0.0
+    pooled: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Elliptical:
+    """Gaussian components, or Student-t components with their degrees of freedom, to be evaluated.
+
+    ``variances`` (C, d), or (1, d) if all components share them, are the diagonals of full covariances.
+    """
+
+    form: str
+    means: Floats
+    whiteners: Floats
+    variances: Floats | None = None
+    degrees: Floats | None = None
+
+    @property
+    def lowest_in_floats(self) -> float | None:
+        """How far below the largest density a row may be to be computed in single precision; None if none may be.
+
+        The terms of a whitened coordinate are up to ``loss`` times as large as its standard deviation, so that squared
+        distances have a relative error of about ``loss`` times the precision. In a Student-t density, that is the
+        absolute error of a logarithm.
+        """
+        loss = 1.0
+        if self.variances is not None:
+            loss = float(np.sqrt(np.einsum("...ji,...j->...i", self.whiteners**2, self.variances).max()))
+        most = SINGLE_ERROR / (4 * float(np.finfo(np.float32).epsneg) * loss)
+        n_features = self.means.shape[1]
+        if self.degrees is not None:
+            return -np.inf if float(self.degrees.max()) + n_features < most else None
+        return -most if 2 * n_features < most else None
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Which columns of rows are read (None for all), and which of these are replaced by asinh((x - middle) / width)."""
+
+    used: Ints | None
+    compressed: Ints
+    middles: Floats
+    widths: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,21 +137,54 @@ class PairTable:
 
 
 @dataclass(frozen=True, eq=False)
+class NetworkTable:
+    """A network of chunklets whose points are drawn independently; links are observations of their labels.
+
+    Attributes
+    ----------
+    plan : ndarray of int
+        The network as the core reads it.
+    chunklets : ndarray of shape (n_linked,)
+        Chunklet of each linked row, a node of the network.
+    exponents : ndarray of shape (n_nodes,)
+        Weight of the points of each chunklet.
+    log_same, log_different : ndarray of shape (n_edges,)
+        Log-potentials of equal and of different labels.
+    constant : float
+        Added to the log-likelihood.
+    """
+
+    plan: Ints
+    chunklets: Ints
+    exponents: Floats
+    log_same: Floats
+    log_different: Floats
+    constant: float = 0.0
+
+
+LinkTable = PairTable | NetworkTable
+"""What links say, as the core represents it."""
+
+
+@dataclass(frozen=True, eq=False)
 class Steps:
     """The result of some steps of EM.
 
-    ``trace`` has the log-likelihood before and after each step. ``stuck`` means that the core stopped before a step
-    that it must not make, because J would fall or a covariance is singular.
+    ``trace`` has the objective, J plus the log-prior, before and after each step. ``stuck`` means that the core stopped
+    before a step that it must not make, because the objective would fall or a covariance is singular. The trace is
+    empty if it could not even compute the first objective.
     """
 
     components: Components
     class_weights: Floats
     cluster_weights: Floats
+    log_likelihood: float
     trace: list[float]
     converged: bool
     stuck: bool
 
 
+ALL_COLUMNS = Columns(None, np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
 NO_PAIRS = PairTable(np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty(0))
 
 
@@ -164,21 +266,40 @@ def chunk_rows(form: str, n_components: int, n_features: int) -> int:
     return max(CHUNK_ROWS, CHUNK_WORK // _row_work(form, n_components, n_features))
 
 
-def mixture_sums(
-    form: str, X: Array, means: Floats, whiteners: Floats, log_weights: Floats, row_weights: Floats | None
-) -> tuple[float, Floats, Floats, Floats]:
-    """Log-likelihood of rows under a mixture, and the sums of its responsibilities: weight, first and second moments.
+@dataclass(frozen=True, eq=False)
+class MixtureSums:
+    """Sums over the rows of a mixture.
+
+    Attributes
+    ----------
+    log_likelihood : float
+    weight : ndarray of shape (C,)
+        Sums of the responsibilities.
+    scaled_weight : ndarray of shape (C,)
+        The same, each row counted with its expected precision; for Gaussian components the weight.
+    log_gap : ndarray of shape (C,)
+        What degrees of freedom are estimated from; 0 unless they are learned.
+    first, second : ndarray
+        Moments about the means, weighted as in ``scaled_weight``.
+    """
+
+    log_likelihood: float
+    weight: Floats
+    scaled_weight: Floats
+    log_gap: Floats
+    first: Floats
+    second: Floats
+
+
+def mixture_sums(components: Components, X: Array, log_weights: Floats, row_weights: Floats | None) -> MixtureSums:
+    """Log-likelihood of rows under a mixture, and the sums of its responsibilities.
 
     Parameters
     ----------
-    form : str
-        Name of the form of covariance.
+    components : Components
+        The means are the pivots of the moments.
     X : ndarray of shape (n, d)
         Rows without missing values.
-    means : ndarray of shape (C, d)
-        The pivots of the moments.
-    whiteners : ndarray
-        In the shape of the form.
     log_weights : ndarray of shape (C,)
         Logarithm of the weight of each component.
     row_weights : ndarray of shape (n,) or None
@@ -186,15 +307,26 @@ def mixture_sums(
     """
     assert _core is not None
     kernel = _core.sums
+    form = components.form
     number, shared = FORMS[form]
-    means, whiteners, log_weights = map(_contiguous, (means, whiteners, log_weights))
-    weights = None if row_weights is None else _contiguous(row_weights)
+    means, whiteners, log_weights = map(_contiguous, (components.means, components.whiteners, log_weights))
+    student = components.degrees_of_freedom is not None
+    degrees, weights = (
+        None if array is None else _contiguous(array) for array in (components.degrees_of_freedom, row_weights)
+    )
+    given = number, shared, X, means, whiteners, degrees, components.learns_degrees, log_weights, weights
 
     def sums(first: int, stop: int, out: Floats) -> None:
-        kernel(number, shared, X, means, whiteners, log_weights, weights, first, stop, out)
+        kernel(*given, first, stop, out)
 
-    total = _added(sums, form, X, len(means), extra=1)
-    return float(total[0]), *_split(total[1:], form, *means.shape)
+    n_components = len(means)
+    tail = 2 * n_components if student else 0
+    total = _added(sums, form, X, n_components, extra=1 + tail)
+    scaled_weight, first, second = _split(total[1 : len(total) - tail], form, *means.shape)
+    weight, log_gap = scaled_weight, np.zeros(n_components)
+    if student:
+        weight, log_gap = np.split(total[-tail:], 2)
+    return MixtureSums(float(total[0]), weight, scaled_weight, log_gap, first, second)
 
 
 def moments(form: str, X: Array, means: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
@@ -227,17 +359,63 @@ def log_density(form: str, X: Array, means: Floats, whiteners: Floats) -> Floats
     return out
 
 
-def classes(form: str, X: Array, means: Floats, whiteners: Floats, log_weights: Floats, n_classes: int) -> Ints:
-    """Most probable class of each row without missing values; the components of a class are consecutive."""
+def predict(
+    what: str,
+    X: Array,
+    components: Elliptical,
+    log_weights: Floats,
+    log_mixing: Floats | None,
+    n_classes: int,
+    *,
+    temperature: float = 1.0,
+    columns: Columns | None = None,
+) -> Array | None:
+    """What a mixture tells about each row; None if a value is missing.
+
+    Rows of single precision are computed in single precision, except for rows that are so far from all components that
+    their log-densities would lose too many digits: log-densities are right to about `SINGLE_ERROR`.
+
+    Parameters
+    ----------
+    what : {"log_joint", "probabilities", "classes", "log_density"}
+        Log-densities or probabilities of the classes (n, M), the most probable class (n,), or the log-density (n,).
+    X : ndarray of shape (n, d)
+        Rows.
+    components : Elliptical
+        The components, for the columns as they are read.
+    log_weights : ndarray of shape (C,)
+        Logarithm of the weight of each component.
+    log_mixing : ndarray of shape (M, C) or None
+        If classes share the components: what is added to ``log_weights`` for each class, at most 0. None if the
+        components belong to the classes, those of a class one after the other.
+    n_classes : int
+        Number of classes.
+    temperature : float
+        What log-densities are divided by before they are turned into probabilities.
+    columns : Columns or None
+        Which columns are read, and how; None for all of them, as they are.
+    """
     assert _core is not None
-    kernel = _core.classes
-    number, shared = FORMS[form]
-    means, whiteners, log_weights = map(_contiguous, (means, whiteners, log_weights))
-    out = np.empty(len(X), dtype=np.int64)
-    arguments = number, shared, X, means, whiteners, log_weights, n_classes
-    size = chunk_rows(form, *means.shape)
-    _share([partial(kernel, *arguments, first, min(first + size, len(X)), out) for first in range(0, len(X), size)])
-    return out
+    kernel = _core.predict
+    number, shared = FORMS[components.form]
+    wide = what in ("log_joint", "probabilities")
+    out = np.empty((len(X), n_classes) if wide else len(X), dtype=np.int64 if what == "classes" else np.float64)
+    means, whiteners, log_weights = map(_contiguous, (components.means, components.whiteners, log_weights))
+    columns = columns or ALL_COLUMNS
+    operands = (
+        *(PREDICTIONS[what], number, shared, X, columns.used, means, whiteners),
+        *(None if array is None else _contiguous(array) for array in (components.degrees, log_weights, log_mixing)),
+        *(n_classes, 1 / temperature, columns.compressed, columns.middles, columns.widths),
+        components.lowest_in_floats if X.dtype.char == "f" else None,
+    )
+    size = chunk_rows(components.form, *means.shape)
+    fine: list[bool] = []
+
+    def some(first: int) -> None:
+        fine.append(kernel(*operands, first, min(first + size, len(X)), out))
+
+    _share([partial(some, first) for first in range(0, len(X), size)])
+    return out if all(fine) else None
 
 
 def expect_pairs(
@@ -278,62 +456,118 @@ def expect_pairs(
     return log_likelihood + table.constant, labels, counts[0], counts[1], n_apart, same
 
 
-def loops(components: Components, pairs: PairTable, free: Array, linked: Array) -> bool:
-    """Whether the core makes many steps of EM at once, which it does if one takes less than about a millisecond."""
-    return (
-        serves(free)
-        and serves(linked)
-        and _step_work(components, pairs, len(free) + len(linked)) <= CHUNK_WORK
-        and components.means.shape[1] <= LOOP_COLUMNS
+def infer_network(
+    plan: Ints, node: Floats, log_same: Floats, log_different: Floats, n_components: int
+) -> tuple[float, Floats, Floats, Floats, bool]:
+    """Labels of a network of chunklets.
+
+    Parameters
+    ----------
+    plan : ndarray of int
+        The network, flattened.
+    node : ndarray of shape (n_nodes, M)
+        Log-potentials of the labels of each node.
+    log_same, log_different : ndarray of shape (n_edges,)
+        Log-potentials of equal and of different labels.
+    n_components : int
+        Number of connected components.
+
+    Returns
+    -------
+    log_partition : float
+        Not a number if no labelling is possible.
+    component_log_partition : ndarray of shape (n_components,)
+    marginals : ndarray of shape (n_nodes, M)
+    edge_same : ndarray of shape (n_edges,)
+        Probability that both ends have the same label.
+    converged : bool
+        Whether loopy messages met their tolerance.
+    """
+    assert _core is not None
+    marginals, edge_same, partition = np.empty(node.shape), np.empty(len(log_same)), np.empty(n_components)
+    log_partition, converged = _core.network(
+        *(plan, node.shape[1], _contiguous(node), _contiguous(log_same), _contiguous(log_different)),
+        *(marginals, edge_same, partition),
     )
+    return log_partition, partition, marginals, edge_same, converged
 
 
-def _step_work(components: Components, pairs: PairTable, n_rows: int) -> int:
-    """Operations of one step of EM, approximately."""
-    return n_rows * _row_work(components.form, *components.means.shape) + len(pairs.pairs) * PAIR_WORK
+class Group(NamedTuple):
+    """Rows without missing values, how often each counts, and their class numbers, -1 where not known."""
+
+    X: Array
+    weights: Floats | None = None
+    known: Ints | None = None
+
+    def to_native(self) -> tuple[Array, Floats | None, Ints | None]:
+        """The arrays as the core reads them."""
+        weights, known = self.weights, self.known
+        return (
+            self.X,
+            None if weights is None else _contiguous(weights),
+            None if known is None else np.ascontiguousarray(known, dtype=np.int64),
+        )
+
+
+def loops(components: Components, n_rows: int) -> bool:
+    """Whether the core makes many steps of EM at once: it does if the rows are one chunk, which no threads share."""
+    one_chunk = n_rows <= chunk_rows(components.form, *components.means.shape)
+    return one_chunk and components.means.shape[1] <= LOOP_COLUMNS
 
 
 def run(
     components: Components,
-    pairs: PairTable,
-    free: Array,
-    free_weights: Floats | None,
-    linked: Array,
+    links: LinkTable,
+    free: Group,
+    told: Group,
+    linked: Group,
     class_weights: Floats,
     cluster_weights: Floats,
     *,
+    shared_clusters: bool,
     link_weight: float,
-    tol: float,
+    least_gain: float,
     max_iter: int,
 ) -> Steps:
-    """Repeat both steps of EM until J gains less than ``tol`` of itself, or ``max_iter`` times.
+    """Repeat both steps of EM until the objective gains at most ``least_gain`` (0: never stop), or ``max_iter`` times.
 
-    Each class has its own clusters: ``cluster_weights`` is (M, K). The rows have no missing values.
+    ``free`` are rows of unknown class, ``told`` of known class. ``cluster_weights`` is (M, K), or (M, C) with
+    ``shared_clusters``.
     """
     assert _core is not None
-    number, shared = FORMS[components.form]
-    arrays = [
-        np.array(array, dtype=np.float64, order="C")
-        for array in (components.means, components.covariances, components.whiteners, class_weights, cluster_weights)
-    ]
-    weights = None if free_weights is None else _contiguous(free_weights)
-    # Signals such as Ctrl-C are handled between calls, so no call may take long.
-    most = 2**6 * CHUNK_WORK // (1 + _step_work(components, pairs, len(free) + len(linked)))
+    number, tied = FORMS[components.form]
+    degrees, pooled = components.degrees_of_freedom, components.pooled
+    arrays = [components.means, components.covariances, components.whiteners, class_weights, cluster_weights]
+    if degrees is not None:
+        arrays.append(degrees)
+    state = np.concatenate([array.ravel() for array in arrays], dtype=np.float64)
+    given = (
+        *(number, tied, shared_clusters, degrees is not None, components.learns_degrees),
+        *(*free.to_native()[:2], told.to_native(), linked.to_native()),
+        tuple(vars(links).values()),
+        *(link_weight, components.reg_covar, components.prior, None if pooled is None else _contiguous(pooled)),
+        *(least_gain, CALL_SECONDS, len(class_weights), len(components.means)),
+    )
     trace: list[float] = []
-    status = 0
     while True:
-        left = max_iter - max(0, len(trace) - 1)
-        some = np.empty(min(left, most) + 1)
-        steps, status = _core.run(
-            *(number, shared, free, weights, linked, pairs.pairs, pairs.if_same, pairs.if_apart, pairs.constant),
-            *(link_weight, components.reg_covar, tol, *arrays, len(class_weights), some),
-        )
+        some = np.empty(max_iter + 1 - max(0, len(trace) - 1))
+        steps, status, log_likelihood = _core.run(*given, state, some)
         trace += some[1 if trace else 0 : steps + 1].tolist()
-        if status or left <= most:
+        if status or len(trace) > max_iter:
             break
-    means, covariances, whiteners, class_weights, cluster_weights = arrays
-    after = Components(components.form, means, covariances, whiteners, components.reg_covar)
-    return Steps(after, class_weights, cluster_weights, trace, status == 1, status == 2)
+    if np.isnan(trace[0]):
+        trace = []
+    ends = np.cumsum([array.size for array in arrays])[:-1]
+    after = [part.reshape(array.shape) for part, array in zip(np.split(state, ends), arrays, strict=True)]
+    means, covariances, whiteners, class_weights, cluster_weights, *rest = after
+    found = replace(
+        components,
+        means=means,
+        covariances=covariances,
+        whiteners=whiteners,
+        degrees_of_freedom=rest[0] if rest else None,
+    )
+    return Steps(found, class_weights, cluster_weights, log_likelihood, trace, status == 1, status == 2)
 
 
 def _contiguous(array: Array) -> Floats:

@@ -2,50 +2,81 @@
  *
  * Arrays are passed through the buffer protocol, so that building needs only a C compiler. The Python side
  * (linkmix/native/__init__.py) checks shapes and types before it calls; here only sizes are checked.
- * The kernels are in kernels.h and compiled for each instruction set; the best one that the processor supports is
- * chosen when the module is imported.
+ * The kernels are in density.h, kernels.h and prediction.h, compiled for each instruction set; the best one that the
+ * processor supports is chosen when the module is imported.
  */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 typedef Py_ssize_t Long;
 
 enum { FULL = 0, DIAGONAL = 1, SPHERICAL = 2 };
 enum { JOINT, WEIGHTED, FUSED };
+enum { LOG_JOINT = 0, PROBABILITIES = 1, CLASSES = 2, LOG_DENSITY = 3 };
 
 #define BLOCK 240      /* rows; a multiple of 6 W for W = 2, 4 and 8 */
 #define NARROW 16      /* up to this many columns, moments use vectors over rows; beyond, over columns */
 #define COLLECT 64     /* rows processed at once by wide moments */
 #define NEGLIGIBLE 1e-25 /* a row with a smaller share is ignored in moments, but never in the weights */
 #define LOG_2_PI 1.8378770664093454836
+#define PI 3.1415926535897932385
 
 typedef struct {
     const char *data;
     Long n, d, row_stride, column_stride; /* strides in bytes */
     int single;
+    const long long *columns; /* the d columns that are read; NULL for the first d */
 } Rows;
 
+/* Components with an elliptical density, in doubles or floats. */
+#define ELLIPTICAL(REAL)                                                                                               \
+    struct {                                                                                                           \
+        int form;                                                                                                      \
+        Long d, n_components;                                                                                          \
+        const REAL *means, *low_means; /* floats: what the means lose by rounding */                                   \
+        const REAL *whiteners;                                                                                         \
+        const REAL *degrees; /* (C,) of freedom of Student-t densities; NULL for Gaussian ones */                      \
+        int learns_degrees;  /* whether passes sum up what their estimation needs */                                   \
+        Long whitener_step;  /* numbers from one whitener to the next; 0 if all components share one */                \
+        REAL *offsets;       /* (C,) log-density at the mean, plus the logarithm of a weight */                        \
+        REAL *packed;        /* full whiteners in the order in which the tiles read them */                            \
+        Long packed_size;                                                                                              \
+    }
+typedef ELLIPTICAL(double) Gauss;
+typedef ELLIPTICAL(float) GaussSingle;
+
+/* What to tell about rows. */
 typedef struct {
-    int form;
-    Long d, n_components;
-    const double *means, *whiteners;
-    Long whitener_step; /* numbers from one whitener to the next; 0 if all components share one */
-    double *offsets;    /* (C,) added to minus half the squared distance */
-    double *packed;     /* full whiteners in the order in which the tiles read them */
-    Long packed_size;
-} Gauss;
+    int what;
+    Long n_components, n_classes;
+    Long per_class;           /* number of clusters of each class, which follow each other */
+    const double *log_mixing; /* (M, C) if classes share all clusters, otherwise NULL */
+    double *mixing;           /* (M, C) its exponential, at most 1 */
+    double inverse_temperature;
+    double base;   /* single precision: offsets are relative to this */
+    double lowest; /* single precision: rows less likely than this, relative to the base, need doubles */
+    Long n_compressed;
+    const long long *compressed;    /* columns that are compressed by asinh */
+    const double *middles, *widths; /* of these columns */
+} Prediction;
 
 static inline int contiguous(const Rows *x) /* each row by itself */
 {
-    return x->column_stride == (x->single ? 4 : 8);
+    return x->column_stride == (x->single ? 4 : 8) && !x->columns;
 }
 
 static Long wide_stride(Long d)
 {
     return (d + 7) / 8 * 8;
+}
+
+static Long second_size(int form, Long n_components, Long d)
+{
+    return form == FULL ? n_components * d * d : form == DIAGONAL ? n_components * d : n_components;
 }
 
 /* Size of the running sums of one component. */
@@ -156,22 +187,59 @@ static double pair_by_logarithms(const Pairs *q, Long k, double *to_i, double *t
     return log_likelihood;
 }
 
+/* The derivative of log gamma at x > 0: by its recurrence to 16 and beyond, and there by its asymptotic series. */
+static double digamma(double x)
+{
+    double sum = 0.0;
+    for (; x < 16.0; x += 1.0)
+        sum -= 1.0 / x;
+    const double z = 1.0 / (x * x);
+    const double series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132)))));
+    return sum + log(x) - 0.5 / x - series;
+}
+
+#define SINGLE 0
 #define W 2
 #define FN(name) name##_base
 #define TARGET
+#include "density.h"
 #include "kernels.h"
+#include "prediction.h"
+#include "undefine.h"
+#define SINGLE 1
+#define W 4
+#define FN(name) name##_base_single
+#define TARGET
+#include "density.h"
+#include "prediction.h"
+#include "undefine.h"
 
 #if (defined(__x86_64__) || defined(__i386__)) && !defined(LINKMIX_BASE_ONLY)
 #define HAS_X86
 #include <immintrin.h>
+#define SINGLE 0
 #define W 4
 #define FN(name) name##_avx2
 #define TARGET __attribute__((target("avx2,fma")))
+#include "density.h"
 #include "kernels.h"
+#include "prediction.h"
+#include "undefine.h"
+#define SINGLE 1
+#define W 8
+#define FN(name) name##_avx2_single
+#define TARGET __attribute__((target("avx2,fma")))
+#include "density.h"
+#include "prediction.h"
+#include "undefine.h"
+#define SINGLE 0
 #define W 8
 #define FN(name) name##_avx512
 #define TARGET __attribute__((target("avx512f,avx512dq,fma,popcnt,prefer-vector-width=512")))
+#include "density.h"
 #include "kernels.h"
+#include "prediction.h"
+#include "undefine.h"
 #endif
 
 typedef double (*Pass)(int, const Gauss *, const Rows *, const double *, Long, Long, double *, double *, double *,
@@ -180,19 +248,40 @@ typedef double (*Pass)(int, const Gauss *, const Rows *, const double *, Long, L
 typedef void (*Posteriors)(const Pairs *, double *, double *, double *);
 typedef double (*PairSums)(const Pairs *, Long, Long, const double *, const double *, const double *, double *,
                            double *, double *, double *, double *, double *);
+typedef void (*Exponentials)(double *, Long);
+typedef void (*Messages)(Long, Long, Long, double *, double *, const double *, const double *, double *);
+typedef int (*Whiten)(Long, const double *, double *, double *);
+typedef double (*Trace)(Long, const double *, const double *, double *);
+typedef void (*PoolSizes)(Long, Long, const double *, const double *, double *);
+typedef void (*PoolShares)(Long, Long, const double *, const double *, const double *, double *, double *);
+
+typedef int (*Predict)(const Prediction *, const Gauss *, const Rows *, Long, Long, void *, double *, double *);
+typedef int (*PredictSingle)(const Prediction *, const GaussSingle *, const Rows *, Long, Long, void *, float *, float *);
 
 typedef struct {
     const char *name;
     Pass pass;
     Posteriors posteriors;
     PairSums pairs;
+    Exponentials exponentials;
+    Messages messages;
+    Whiten whiten;
+    Trace trace;
+    PoolSizes pool_sizes;
+    PoolShares pool_shares;
+    Predict predict;
+    PredictSingle predict_single;
 } Level;
 
+#define LEVEL(name, single)                                                                                            \
+    {#name, pass_##name, posteriors_##name, pairs_##name, exponentials_##name, messages_##name, whiten_##name,         \
+     trace_##name, pool_sizes_##name, pool_shares_##name, predict_##name, single}
+
 static const Level LEVELS[] = {
-    {"base", pass_base, posteriors_base, pairs_base},
+    LEVEL(base, predict_base_single),
 #ifdef HAS_X86
-    {"avx2", pass_avx2, posteriors_avx2, pairs_avx2},
-    {"avx512", pass_avx512, posteriors_avx512, pairs_avx512},
+    LEVEL(avx2, predict_avx2_single),
+    LEVEL(avx512, predict_avx2_single),
 #endif
 };
 
@@ -210,12 +299,9 @@ static int supported(int i)
     return i == 0;
 }
 
-/* ---- components ---------------------------------------------------------------------------------------------- */
+#include "network.h"
 
-static Long second_size(int form, Long n_components, Long d)
-{
-    return form == FULL ? n_components * d * d : form == DIAGONAL ? n_components * d : n_components;
-}
+/* ---- components ---------------------------------------------------------------------------------------------- */
 
 /* Offsets of the log-densities, including log-weights, and the whiteners in the order of the tiles. */
 static void prepare(Gauss *g, const double *log_weights)
@@ -229,7 +315,12 @@ static void prepare(Gauss *g, const double *log_weights)
         else
             for (Long j = 0; j < d; j++)
                 half_log_precision += log(g->form == FULL ? whitener[j * d + j] : whitener[j]);
-        g->offsets[c] = half_log_precision - 0.5 * ((double)d * LOG_2_PI) + (log_weights ? log_weights[c] : 0.0);
+        double height = -0.5 * ((double)d * LOG_2_PI);
+        if (g->degrees) {
+            const double nu = g->degrees[c];
+            height = lgamma(0.5 * (nu + (double)d)) - lgamma(0.5 * nu) - 0.5 * (double)d * log(PI * nu);
+        }
+        g->offsets[c] = half_log_precision + height + (log_weights ? log_weights[c] : 0.0);
         if (g->form != FULL)
             continue;
         double *to = g->packed + c * g->packed_size;
@@ -254,6 +345,8 @@ static double *allocate(Gauss *g, double **scratch)
     size_t fixed = (size_t)(g->n_components * (1 + g->packed_size));
     size_t running = (size_t)(BLOCK * (g->d + g->n_components + 2) + buffer_size(g->d));
     running += (size_t)(g->n_components * accumulators(g, 8));
+    if (g->degrees)
+        running += (size_t)(g->n_components * BLOCK);
     double *room = malloc((fixed + running + 8) * sizeof(double));
     if (!room)
         return NULL;
@@ -324,340 +417,6 @@ static double expect_pairs(Pairs *q, PairRoom *r, const double *class_weights, d
     return log_likelihood;
 }
 
-/* ---- the M-step ---------------------------------------------------------------------------------------------- */
-
-#define NO_SUPPORT (10 * 2.220446049250313e-16) /* as in densities/elliptical.py */
-#define SMALLEST_WEIGHT 1e-12                   /* as in couplings/class_weights.py */
-#define SMALLEST_CLUSTER_WEIGHT 1e-300          /* as in engine/steps.py */
-#define ROUNDING 1e-9                           /* as in engine/loop.py */
-#define MAX_NEWTON_STEPS 100
-
-/* The upper triangular whitener W of a covariance, W W' = covariance^-1; returns 0 if it is not positive definite. */
-static int whiten(Long d, const double *covariance, double *whitener, double *lower)
-{
-    for (Long i = 0; i < d; i++)
-        for (Long j = 0; j <= i; j++) {
-            double s = covariance[i * d + j];
-            for (Long k = 0; k < j; k++)
-                s -= lower[i * d + k] * lower[j * d + k];
-            if (i > j)
-                lower[i * d + j] = s / lower[j * d + j];
-            else if (s > 0.0 && s < INFINITY)
-                lower[i * d + i] = sqrt(s);
-            else
-                return 0;
-        }
-    for (Long j = 0; j < d; j++) /* column j of the inverse of the lower triangle is row j of the whitener */
-        for (Long i = 0; i < d; i++) {
-            double s = i == j ? 1.0 : 0.0;
-            for (Long k = j; k < i; k++)
-                s -= lower[i * d + k] * whitener[j * d + k];
-            whitener[j * d + i] = i < j ? 0.0 : s / lower[i * d + i];
-        }
-    return 1;
-}
-
-typedef struct {
-    double *means, *covariances, *whiteners, *class_weights, *cluster_weights;
-} Parameters;
-
-typedef struct {
-    double *weight, *first, *second;
-} Sums;
-
-/* New means, covariances and whiteners; returns 0 if Python must handle a covariance. */
-static int maximise_components(int form, int shared, Long C, Long d, const Sums *sums, double reg_covar,
-                               const Parameters *old, Parameters *new, double *lower)
-{
-    double total = 0.0, unscaled = 0.0;
-    for (Long c = 0; c < C; c++) {
-        const double w = sums->weight[c];
-        unscaled += w;
-        total += w > NO_SUPPORT ? w : NO_SUPPORT;
-        for (Long j = 0; j < d; j++)
-            new->means[c * d + j] =
-                old->means[c * d + j] + (w > NO_SUPPORT ? sums->first[c * d + j] / w : 0.0);
-    }
-    if (shared) {
-        const Long size = d * d;
-        if (!(unscaled > NO_SUPPORT)) {
-            memcpy(new->covariances, old->covariances, sizeof(double) * (size_t)size);
-            memcpy(new->whiteners, old->whiteners, sizeof(double) * (size_t)size);
-            return 1;
-        }
-        for (Long i = 0; i < d; i++)
-            for (Long j = 0; j < d; j++) {
-                double s = 0.0, shift = 0.0;
-                for (Long c = 0; c < C; c++) {
-                    const double w = sums->weight[c] > NO_SUPPORT ? sums->weight[c] : NO_SUPPORT;
-                    s += sums->second[c * size + i * d + j];
-                    shift += sums->first[c * d + i] / w * sums->first[c * d + j];
-                }
-                new->covariances[i * d + j] = (s - shift) / total + (i == j ? reg_covar : 0.0);
-            }
-        return whiten(d, new->covariances, new->whiteners, lower);
-    }
-    const Long size = second_size(form, 1, d);
-    for (Long c = 0; c < C; c++) {
-        const double w = sums->weight[c], *first = sums->first + c * d, *second = sums->second + c * size;
-        double *covariance = new->covariances + c * size, *whitener = new->whiteners + c * size;
-        if (!(w > NO_SUPPORT)) {
-            memcpy(covariance, old->covariances + c * size, sizeof(double) * (size_t)size);
-            memcpy(whitener, old->whiteners + c * size, sizeof(double) * (size_t)size);
-            continue;
-        }
-        if (form == FULL) {
-            for (Long i = 0; i < d; i++)
-                for (Long j = 0; j < d; j++)
-                    covariance[i * d + j] =
-                        second[i * d + j] / w - first[i] / w * (first[j] / w) + (i == j ? reg_covar : 0.0);
-            if (!whiten(d, covariance, whitener, lower))
-                return 0;
-            continue;
-        }
-        double squares = 0.0;
-        for (Long j = 0; j < d; j++)
-            squares += first[j] / w * (first[j] / w);
-        for (Long j = 0; j < size; j++) {
-            double shift = form == DIAGONAL ? first[j] / w * (first[j] / w) : squares / (double)d;
-            double variance = second[j] / w - shift;
-            covariance[j] = (variance > 0.0 ? variance : 0.0) + reg_covar;
-            if (!(covariance[j] > 0.0))
-                return 0;
-            whitener[j] = 1.0 / sqrt(covariance[j]);
-        }
-    }
-    return 1;
-}
-
-/* Shares of the counts, at least SMALLEST_WEIGHT each; without counts the previous weights. */
-static void normalise(Long M, const double *counts, const double *previous, double *out)
-{
-    double total = 0.0, sum = 0.0;
-    for (Long m = 0; m < M; m++)
-        total += counts[m];
-    if (!(total > 0.0)) {
-        memmove(out, previous, sizeof(double) * (size_t)M);
-        return;
-    }
-    for (Long m = 0; m < M; m++) {
-        out[m] = counts[m] / total > SMALLEST_WEIGHT ? counts[m] / total : SMALLEST_WEIGHT;
-        sum += out[m];
-    }
-    for (Long m = 0; m < M; m++)
-        out[m] /= sum;
-}
-
-/* Shares of exp(theta), the logarithm of their sum, and for each label the probability that another one differs. */
-static double weights_of(Long M, const double *theta, double *a, double *others, double *apart)
-{
-    double top = theta[0], sum = 0.0;
-    for (Long m = 1; m < M; m++)
-        top = theta[m] > top ? theta[m] : top;
-    for (Long m = 0; m < M; m++)
-        sum += a[m] = exp(theta[m] - top);
-    for (Long m = 0; m < M; m++)
-        a[m] /= sum;
-    *apart = 0.0;
-    for (Long m = 0; m < M; m++) {
-        others[m] = 0.0;
-        for (Long k = 0; k < M; k++)
-            others[m] += k == m ? 0.0 : a[k];
-        *apart += a[m] * others[m];
-    }
-    return log(sum) + top;
-}
-
-/* Solves a system of n equations in place, by elimination with row exchanges; returns 0 if it is singular. */
-static int solve(Long n, double *matrix, double *b)
-{
-    for (Long k = 0; k < n; k++) {
-        Long pivot = k;
-        for (Long i = k + 1; i < n; i++)
-            if (fabs(matrix[i * n + k]) > fabs(matrix[pivot * n + k]))
-                pivot = i;
-        if (!(fabs(matrix[pivot * n + k]) > 0.0))
-            return 0;
-        for (Long j = 0; j < n && pivot != k; j++) {
-            double swap = matrix[k * n + j];
-            matrix[k * n + j] = matrix[pivot * n + j];
-            matrix[pivot * n + j] = swap;
-        }
-        double swap = b[k];
-        b[k] = b[pivot];
-        b[pivot] = swap;
-        for (Long i = k + 1; i < n; i++) {
-            double factor = matrix[i * n + k] / matrix[k * n + k];
-            for (Long j = k + 1; j < n; j++)
-                matrix[i * n + j] -= factor * matrix[k * n + j];
-            b[i] -= factor * b[k];
-        }
-    }
-    for (Long i = n - 1; i >= 0; i--) {
-        for (Long j = i + 1; j < n; j++)
-            b[i] -= matrix[i * n + j] * b[j];
-        b[i] /= matrix[i * n + i];
-    }
-    return 1;
-}
-
-/* _newton of couplings/class_weights.py. Scratch has room for M * (M + 7). Returns 0 if the system is singular. */
-static int solve_class_weights(Long M, const double *c, double n_cannot, const double *previous, double *out,
-                               double *scratch)
-{
-    double *theta = scratch, *a = theta + M, *others = a + M, *q = others + M, *gradient = q + M, *step = gradient + M;
-    double *trial = step + M, *hessian = trial + M;
-    const double lowest = log(SMALLEST_WEIGHT);
-    double total = 0.0, apart, value = 0.0;
-    for (Long m = 0; m < M; m++) {
-        total += c[m];
-        theta[m] = log(previous[m]);
-    }
-    const double n1 = total - 2 * n_cannot;
-    value = weights_of(M, theta, a, others, &apart) * total + n_cannot * log(apart);
-    for (Long m = 0; m < M; m++)
-        value -= c[m] * theta[m];
-    for (int round = 0; round < MAX_NEWTON_STEPS; round++) {
-        double largest = 0.0, slope = 0.0, size = 1.0;
-        weights_of(M, theta, a, others, &apart);
-        for (Long m = 0; m < M; m++) {
-            q[m] = a[m] * others[m] / apart;
-            gradient[m] = n1 * a[m] + 2 * n_cannot * q[m] - c[m];
-            if (theta[m] <= lowest && gradient[m] > 0.0)
-                gradient[m] = 0.0;
-            largest = fabs(gradient[m]) > largest ? fabs(gradient[m]) : largest;
-        }
-        if (largest <= 1e-13 * total)
-            break;
-        for (Long i = 0; i < M; i++)
-            for (Long j = 0; j < M; j++) {
-                double pair = i == j ? 0.0 : a[i] * a[j] / apart;
-                double h = n_cannot * (2 * (i == j ? q[i] : 0.0) + 2 * pair - 4 * q[i] * q[j]);
-                h += n1 * ((i == j ? a[i] : 0.0) - a[i] * a[j]);
-                h += total / (double)M * (1.0 / (double)M + (i == j ? 1e-14 : 0.0));
-                hessian[i * M + j] = h;
-            }
-        for (Long m = 0; m < M; m++) {
-            step[m] = -gradient[m];
-            if (theta[m] <= lowest && gradient[m] == 0.0 && n1 * a[m] + 2 * n_cannot * q[m] - c[m] > 0.0) {
-                for (Long k = 0; k < M; k++)
-                    hessian[m * M + k] = hessian[k * M + m] = 0.0;
-                hessian[m * M + m] = 1.0;
-            }
-        }
-        if (!solve(M, hessian, step))
-            return 0;
-        for (Long m = 0; m < M; m++) {
-            step[m] = step[m] > 5.0 ? 5.0 : step[m] < -5.0 ? -5.0 : step[m];
-            slope += gradient[m] * step[m];
-        }
-        double found = value;
-        for (; size > 1e-10; size /= 2) {
-            for (Long m = 0; m < M; m++)
-                trial[m] = theta[m] + size * step[m];
-            double shift = weights_of(M, trial, a, others, &apart);
-            for (Long m = 0; m < M; m++)
-                trial[m] = trial[m] - shift > lowest ? trial[m] - shift : lowest;
-            found = weights_of(M, trial, a, others, &apart) * total + n_cannot * log(apart);
-            for (Long m = 0; m < M; m++)
-                found -= c[m] * trial[m];
-            if (found <= value + 1e-4 * size * (slope < 0.0 ? slope : 0.0) + 1e-13 * (fabs(value) + total))
-                break;
-        }
-        if (!(size > 1e-10))
-            break;
-        memcpy(theta, trial, sizeof(double) * (size_t)M);
-        value = found;
-    }
-    weights_of(M, theta, a, others, &apart);
-    normalise(M, a, previous, out);
-    return 1;
-}
-
-/* ---- the loop ------------------------------------------------------------------------------------------------ */
-
-/* What stays the same during a fit, and space for what changes. */
-typedef struct {
-    int form, shared;
-    Long C, M, K, d;
-    Rows free, linked;
-    const double *free_weights;
-    Pairs pairs;
-    double constant, link_weight, reg_covar; /* the constant is added to the log-likelihood of the pairs */
-    Gauss gauss;
-    PairRoom pair_room;
-    double *scratch;
-    Sums sums, linked_sums;
-    double *log_weights, *table, *class_density, *labels, *same, *free_counts, *must_counts, *class_counts, *newton;
-    double n_apart;
-} Run;
-
-/* E-step: computes sums and counts, and returns J. */
-static double expect(Run *r, const Parameters *p)
-{
-    const Long C = r->C, M = r->M, K = r->K, d = r->d, n = r->linked.n;
-    const Long size = C * (1 + d) + second_size(r->form, C, d);
-    Gauss *g = &r->gauss;
-    double log_likelihood = 0.0;
-    g->means = p->means;
-    g->whiteners = p->whiteners;
-    memset(r->sums.weight, 0, sizeof(double) * (size_t)size);
-    memset(r->free_counts, 0, sizeof(double) * (size_t)M);
-    if (r->free.n) {
-        for (Long c = 0; c < C; c++)
-            r->log_weights[c] = log(p->class_weights[c / K]) + log(p->cluster_weights[c]);
-        prepare(g, r->log_weights);
-        log_likelihood = level->pass(FUSED, g, &r->free, r->free_weights, 0, r->free.n, NULL, r->sums.weight,
-                                     r->sums.first, r->sums.second, r->scratch);
-        for (Long c = 0; c < C; c++)
-            r->free_counts[c / K] += r->sums.weight[c];
-    }
-    if (!n)
-        return log_likelihood;
-    for (Long c = 0; c < C; c++)
-        r->log_weights[c] = log(p->cluster_weights[c]);
-    prepare(g, r->log_weights);
-    level->pass(JOINT, g, &r->linked, NULL, 0, n, r->table, NULL, NULL, NULL, r->scratch);
-    for (Long i = 0; i < n * M; i++)
-        r->class_density[i] = K > 1 ? shares_of(r->table + i * K, K) : r->table[i];
-    log_likelihood += r->link_weight * (r->constant + expect_pairs(&r->pairs, &r->pair_room, p->class_weights,
-                                                                    r->labels, r->must_counts, r->class_counts,
-                                                                    r->same, &r->n_apart));
-    for (Long i = 0; i < n * M; i++)
-        for (Long k = 0; k < K; k++)
-            r->table[i * K + k] = r->link_weight * r->labels[i] * (K > 1 ? r->table[i * K + k] : 1.0);
-    level->pass(WEIGHTED, g, &r->linked, NULL, 0, n, r->table, r->linked_sums.weight, r->linked_sums.first,
-                r->linked_sums.second, r->scratch);
-    for (Long i = 0; i < size; i++)
-        r->sums.weight[i] += r->linked_sums.weight[i];
-    return log_likelihood;
-}
-
-static int maximise(Run *r, const Parameters *old, Parameters *new, double *lower)
-{
-    const Long M = r->M, K = r->K;
-    for (Long m = 0; m < M; m++) {
-        const double *counts = r->sums.weight + m * K;
-        double total = 0.0;
-        for (Long k = 0; k < K; k++)
-            total += counts[k];
-        for (Long k = 0; k < K; k++) {
-            double share = total > 0.0 ? counts[k] / total : old->cluster_weights[m * K + k];
-            new->cluster_weights[m * K + k] = share > SMALLEST_CLUSTER_WEIGHT ? share : SMALLEST_CLUSTER_WEIGHT;
-        }
-    }
-    double *counts = r->log_weights; /* unused between E-steps */
-    for (Long m = 0; m < M; m++)
-        counts[m] = r->linked.n ? r->free_counts[m] / r->link_weight + (M == 2 ? r->must_counts : r->class_counts)[m]
-                                : r->free_counts[m];
-    if (r->linked.n && M > 2 && r->n_apart > 0.0) {
-        if (!solve_class_weights(M, counts, r->n_apart, old->class_weights, new->class_weights, r->newton))
-            return 0;
-    } else
-        normalise(M, counts, old->class_weights, new->class_weights);
-    return maximise_components(r->form, r->shared, r->C, r->d, &r->sums, r->reg_covar, old, new, lower);
-}
-
 /* ---- arguments ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -716,7 +475,7 @@ static int rows(PyObject *object, Held *held, Rows *x)
                      view->format);
         return 0;
     }
-    *x = (Rows){view->buf, view->shape[0], view->shape[1], view->strides[0], view->strides[1], x->single};
+    *x = (Rows){view->buf, view->shape[0], view->shape[1], view->strides[0], view->strides[1], x->single, NULL};
     return 1;
 }
 
@@ -726,7 +485,7 @@ static int components(PyObject *means, PyObject *whiteners, Held *held, Long d, 
     double *m, *w;
     if (!doubles(means, &held[0], 0, 0, 0, &m))
         return 0;
-    g->d = d;
+    *g = (Gauss){.form = g->form, .d = d};
     g->n_components = d > 0 ? held[0].view.len / (Long)sizeof(double) / d : 0;
     if (g->n_components * d * (Long)sizeof(double) != held[0].view.len || g->n_components == 0) {
         PyErr_Format(PyExc_ValueError, "means do not have %zd columns", d);
@@ -743,27 +502,34 @@ static int components(PyObject *means, PyObject *whiteners, Held *held, Long d, 
 /* ---- the functions that Python calls ------------------------------------------------------------------------- */
 
 static const char SUMS_DOC[] =
-    "sums(form, shared, X, means, whiteners, log_weights, row_weights, first, stop, out)\n\n"
-    "Log-likelihood, weight, first and second moments of rows first to stop of a mixture, one after the other, to out.";
+    "sums(form, shared, X, means, whiteners, degrees, learns_degrees, log_weights, row_weights, first, stop, out)\n\n"
+    "Log-likelihood, weight, first and second moments of rows first to stop of a mixture, one after the other, to out.\n"
+    "With degrees of freedom (C,) the components are Student-t: weight and moments count each row with its expected\n"
+    "precision, and the sums of the shares (C,) and of expected log u - u (C,) follow; the last are 0 unless\n"
+    "learns_degrees.";
 
 static PyObject *py_sums(PyObject *self, PyObject *args)
 {
-    PyObject *X, *means, *whiteners, *log_weights, *row_weights, *out;
-    Held held[6] = {{.held = 0}};
+    PyObject *X, *means, *whiteners, *degrees, *log_weights, *row_weights, *out;
+    Held held[7] = {{.held = 0}};
     PyObject *result = NULL;
     Gauss g;
     Rows x;
-    int shared;
+    int shared, learns_degrees;
     Long first, stop;
-    double *logs, *weights, *to, *scratch, *room;
-    if (!PyArg_ParseTuple(args, "ipOOOOOnnO", &g.form, &shared, &X, &means, &whiteners, &log_weights, &row_weights,
-                          &first, &stop, &out))
+    double *nu, *logs, *weights, *to, *scratch, *room;
+    if (!PyArg_ParseTuple(args, "ipOOOOpOOnnO", &g.form, &shared, &X, &means, &whiteners, &degrees, &learns_degrees,
+                          &log_weights, &row_weights, &first, &stop, &out))
         return NULL;
     if (!rows(X, &held[0], &x) || !components(means, whiteners, &held[1], x.d, shared, &g))
         goto end;
     const Long C = g.n_components, d = g.d;
-    if (!doubles(log_weights, &held[3], 0, 0, C, &logs) || !doubles(row_weights, &held[4], 0, 1, x.n, &weights) ||
-        !doubles(out, &held[5], 1, 0, 1 + C * (1 + d) + second_size(g.form, C, d), &to))
+    if (!doubles(degrees, &held[3], 0, 1, C, &nu))
+        goto end;
+    g.degrees = nu;
+    g.learns_degrees = learns_degrees;
+    if (!doubles(log_weights, &held[4], 0, 0, C, &logs) || !doubles(row_weights, &held[5], 0, 1, x.n, &weights) ||
+        !doubles(out, &held[6], 1, 0, 1 + C * (1 + d) + second_size(g.form, C, d) + (nu ? 2 * C : 0), &to))
         goto end;
     if (first < 0 || stop > x.n) {
         PyErr_SetString(PyExc_ValueError, "rows out of range");
@@ -780,7 +546,7 @@ static PyObject *py_sums(PyObject *self, PyObject *args)
     free(room);
     result = Py_NewRef(Py_None);
 end:
-    release(held, 6);
+    release(held, 7);
     return result;
 }
 
@@ -822,63 +588,157 @@ end:
     return result;
 }
 
-static const char CLASSES_DOC[] =
-    "classes(form, shared, X, means, whiteners, log_weights, n_classes, first, stop, out)\n\n"
-    "Most probable class of rows first to stop; the components of a class follow each other.";
-
-static PyObject *py_classes(PyObject *self, PyObject *args)
+/* Components in floats; the room has 1 + 2 d + second_size + packed_size floats for each of them, and one more. */
+static void to_single(const Gauss *g, double base, float *room, GaussSingle *s)
 {
-    PyObject *X, *means, *whiteners, *log_weights, *out;
-    Held held[5] = {{.held = 0}};
-    PyObject *result = NULL;
+    const Long C = g->n_components, d = g->d, second = g->form == FULL ? 0 : second_size(g->form, C, d);
+    float *means = room, *low = means + C * d, *whiteners = low + C * d, *degrees = whiteners + second;
+    *s = (GaussSingle){.form = g->form, .d = d, .n_components = C, .packed_size = g->packed_size};
+    s->offsets = degrees + C;
+    s->packed = s->offsets + C;
+    for (Long i = 0; i < C * d; i++) {
+        means[i] = (float)g->means[i];
+        low[i] = (float)(g->means[i] - (double)means[i]);
+    }
+    for (Long i = 0; i < second; i++)
+        whiteners[i] = (float)g->whiteners[i];
+    for (Long c = 0; c < C; c++) {
+        degrees[c] = g->degrees ? (float)g->degrees[c] : 0.0f;
+        s->offsets[c] = (float)(g->offsets[c] - base);
+    }
+    for (Long i = 0; i < C * g->packed_size; i++)
+        s->packed[i] = (float)g->packed[i];
+    s->means = means;
+    s->low_means = low;
+    s->whiteners = whiteners;
+    s->degrees = g->degrees ? degrees : NULL;
+}
+
+/* A block in single precision, and its unlikely rows in double precision. Returns 0 if a number is not finite. */
+static int predict_in_floats(const Prediction *p, const Gauss *g, const GaussSingle *s, const Rows *x, Long row, Long n,
+                             void *to, float *tops, float *scratch_single, double *tops_double, double *scratch)
+{
+    Long n_unlikely = 0;
+    if (!level->predict_single(p, s, x, row, n, to, tops, scratch_single))
+        return 0;
+    for (Long b = 0; b < n; b++)
+        n_unlikely += !(tops[b] > p->lowest);
+    if (n_unlikely > BLOCK / 16) /* about as many panels as there are in a block */
+        return level->predict(p, g, x, row, n, to, tops_double, scratch);
+    for (Long b = 0; b < n && n_unlikely; b++)
+        if (!(tops[b] > p->lowest) && !level->predict(p, g, x, row + b, 1, to, tops_double, scratch))
+            return 0;
+    return 1;
+}
+
+static const char PREDICT_DOC[] =
+    "predict(what, form, shared, X, columns, means, whiteners, degrees, log_weights, log_mixing, n_classes,\n"
+    "        inverse_temperature, compressed, middles, widths, lowest, first, stop, out)\n\n"
+    "Something about each of the rows first to stop to out: 0 the log-densities of the classes (n, M), 1 their\n"
+    "probabilities (n, M), 2 the most probable class (n,), 3 the log-density (n,). Returns False, with out in any state,\n"
+    "if a number is missing or infinite. Floats are computed in single precision if lowest is not None: rows whose\n"
+    "log-density is so far below the largest possible one are computed in double precision.";
+
+static PyObject *py_predict(PyObject *self, PyObject *args)
+{
+    PyObject *X, *columns, *means, *whiteners, *degrees, *log_weights, *log_mixing, *compressed, *middles, *widths, *out;
+    PyObject *lowest, *result = NULL;
+    Held held[11] = {{.held = 0}};
     Gauss g;
+    GaussSingle s;
     Rows x;
-    int shared;
-    Long first, stop, n_classes;
-    long long *to;
-    double *logs, *scratch, *room = NULL, *table = NULL;
-    if (!PyArg_ParseTuple(args, "ipOOOOnnnO", &g.form, &shared, &X, &means, &whiteners, &log_weights, &n_classes,
-                          &first, &stop, &out))
+    Prediction p;
+    int shared, form, fine = 1;
+    Long first, stop;
+    long long *used = NULL, *at = NULL, *classes = NULL;
+    double *logs, *nu, *mixing, *middle, *width, *table = NULL, *scratch, *room = NULL;
+    memset(&p, 0, sizeof(p));
+    if (!PyArg_ParseTuple(args, "iipOOOOOOOndOOOOnnO", &p.what, &form, &shared, &X, &columns, &means, &whiteners,
+                          &degrees, &log_weights, &log_mixing, &p.n_classes, &p.inverse_temperature, &compressed,
+                          &middles, &widths, &lowest, &first, &stop, &out))
         return NULL;
-    if (!rows(X, &held[0], &x) || !components(means, whiteners, &held[1], x.d, shared, &g) ||
-        !doubles(log_weights, &held[3], 0, 0, g.n_components, &logs) || !integers(out, &held[4], 1, x.n, &to))
+    g.form = form;
+    if (!rows(X, &held[0], &x) || (columns != Py_None && !integers(columns, &held[1], 0, 0, &used)))
         goto end;
-    const Long C = g.n_components, K = n_classes > 0 ? C / n_classes : 0;
-    if (first < 0 || stop > x.n || K * n_classes != C) {
+    if (used) {
+        const Long n_used = held[1].view.len / 8;
+        for (Long j = 0; j < n_used; j++)
+            if (used[j] < 0 || used[j] >= x.d) {
+                PyErr_Format(PyExc_ValueError, "column %lld of %zd", used[j], x.d);
+                goto end;
+            }
+        x.d = n_used;
+        x.columns = used;
+    }
+    if (!components(means, whiteners, &held[2], x.d, shared, &g) ||
+        !doubles(degrees, &held[4], 0, 1, g.n_components, &nu) ||
+        !doubles(log_weights, &held[5], 0, 0, g.n_components, &logs) ||
+        !doubles(log_mixing, &held[6], 0, 1, p.n_classes * g.n_components, &mixing) ||
+        !integers(compressed, &held[7], 0, 0, &at))
+        goto end;
+    const Long C = p.n_components = g.n_components, M = p.n_classes, d = g.d;
+    const int single = lowest != Py_None && x.single, wide = p.what == LOG_JOINT || p.what == PROBABILITIES;
+    p.n_compressed = held[7].view.len / 8;
+    if (!doubles(middles, &held[8], 0, 0, p.n_compressed, &middle) ||
+        !doubles(widths, &held[9], 0, 0, p.n_compressed, &width) ||
+        (p.what == CLASSES ? !integers(out, &held[10], 1, x.n, &classes)
+                           : !doubles(out, &held[10], 1, 0, x.n * (wide ? M : 1), &table)))
+        goto end;
+    for (Long k = 0; k < p.n_compressed; k++)
+        if (at[k] < 0 || at[k] >= d) {
+            PyErr_Format(PyExc_ValueError, "column %lld of %zd", at[k], d);
+            goto end;
+        }
+    p.per_class = mixing ? 0 : M > 0 ? C / M : 0;
+    if (first < 0 || stop > x.n || M < 1 || (!mixing && p.per_class * M != C)) {
         PyErr_SetString(PyExc_ValueError, "rows out of range, or classes that do not share the components");
         goto end;
     }
-    room = allocate(&g, &scratch);
-    table = malloc(sizeof(double) * (size_t)(BLOCK * C));
-    if (!room || !table) {
+    g.degrees = nu;
+    p.log_mixing = mixing;
+    p.compressed = at;
+    p.middles = middle;
+    p.widths = width;
+    p.lowest = single ? PyFloat_AsDouble(lowest) : 0.0;
+    if (p.lowest == -1.0 && PyErr_Occurred())
+        goto end;
+    g.packed_size = packed_size(g.form, d);
+    const Long running = BLOCK * ((d > C ? d : C) + C + M + 6) + 24 * d, fixed = C * (1 + g.packed_size) + (mixing ? M * C : 0);
+    const Long small = C * (2 * d + 2 + g.packed_size) + (form == FULL ? 0 : second_size(form, C, d));
+    if (!(room = malloc(sizeof(double) * (size_t)(fixed + running) + sizeof(float) * (size_t)(small + running) + 64))) {
         PyErr_NoMemory();
         goto end;
     }
+    g.offsets = room;
+    g.packed = room + C;
+    if (mixing)
+        p.mixing = g.packed + C * g.packed_size;
+    scratch = room + fixed;
+    float *singles = (float *)(scratch + running), *scratch_single = singles + small;
+    void *to = p.what == CLASSES ? (void *)classes : (void *)table;
     Py_BEGIN_ALLOW_THREADS
     prepare(&g, logs);
-    for (Long row = first; row < stop; row += BLOCK) {
+    for (Long i = 0; i < M * C && mixing; i++)
+        p.mixing[i] = exp(mixing[i]);
+    if (single) {
+        p.base = -INFINITY;
+        for (Long c = 0; c < C; c++)
+            p.base = g.offsets[c] > p.base ? g.offsets[c] : p.base;
+        to_single(&g, p.base, singles, &s);
+    }
+    for (Long row = first; row < stop && fine; row += BLOCK) {
         const Long n = stop - row < BLOCK ? stop - row : BLOCK;
-        Rows some = x;
-        some.data += row * x.row_stride;
-        level->pass(JOINT, &g, &some, NULL, 0, n, table, NULL, NULL, NULL, scratch);
-        for (Long b = 0; b < n; b++) {
-            double best = -INFINITY;
-            to[row + b] = 0;
-            for (Long m = 0; m < n_classes; m++) {
-                double *joint = table + b * C + m * K, value = K > 1 ? shares_of(joint, K) : *joint;
-                if (value > best) {
-                    best = value;
-                    to[row + b] = m;
-                }
-            }
-        }
+        if (single)
+            fine = predict_in_floats(&p, &g, &s, &x, row, n, to, scratch_single, scratch_single + BLOCK, scratch,
+                                     scratch + BLOCK);
+        else
+            fine = level->predict(&p, &g, &x, row, n, to, scratch, scratch + BLOCK);
     }
     Py_END_ALLOW_THREADS
-    result = Py_NewRef(Py_None);
+    result = PyBool_FromLong(fine);
 end:
     free(room);
-    free(table);
-    release(held, 5);
+    release(held, 11);
     return result;
 }
 
@@ -980,117 +840,52 @@ end:
     return result;
 }
 
-static const char RUN_DOC[] =
-    "run(form, shared, free, free_weights, linked, pairs, if_same, if_apart, constant, link_weight, reg_covar, tol,\n"
-    "    means, covariances, whiteners, class_weights, cluster_weights, n_classes, trace)\n\n"
-    "Repeat both steps of EM, len(trace) - 1 times at most. The parameters are changed in place. Returns the number of\n"
-    "steps, and 0 if all were made, 1 if the tolerance was met, 2 if the next step is not for the core to make.";
+static const char NETWORK_DOC[] =
+    "network(plan, n_classes, node, log_same, log_different, marginals, edge_same, partition)\n\n"
+    "Labels of a network: marginals (n_nodes, M), the probability of equal labels (n_edges,) and the log-partition of\n"
+    "each component go to the last three. Returns the log-partition, NAN if no labelling is possible, and whether loopy\n"
+    "messages converged.";
 
-static PyObject *py_run(PyObject *self, PyObject *args)
+static PyObject *py_network(PyObject *self, PyObject *args)
 {
-    PyObject *o[13];
-    Held held[13];
+    PyObject *o[7];
+    Held held[7] = {{.held = 0}};
     PyObject *result = NULL;
-    Run r;
-    Parameters now, next;
-    double tol, *trace, *weights, *if_same, *if_apart, *room = NULL, *fixed = NULL, *own = NULL;
-    memset(held, 0, sizeof(held));
-    memset(&r, 0, sizeof(r));
-    if (!PyArg_ParseTuple(args, "ipOOOOOOddddOOOOOnO", &r.form, &r.shared, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5],
-                          &r.constant, &r.link_weight, &r.reg_covar, &tol, &o[6], &o[7], &o[8], &o[9], &o[10], &r.M,
-                          &o[11]))
+    Network net;
+    Long n_classes;
+    long long *plan;
+    double *node, *log_same, *log_different, *marginals, *edge_same, *partition, *room, total;
+    int converged = 0;
+    if (!PyArg_ParseTuple(args, "OnOOOOOO", &o[0], &n_classes, &o[1], &o[2], &o[3], &o[4], &o[5], &o[6]))
         return NULL;
-    if (!rows(o[0], &held[0], &r.free) || !rows(o[2], &held[2], &r.linked) ||
-        !doubles(o[1], &held[1], 0, 1, r.free.n, &weights) || !doubles(o[10], &held[10], 1, 0, 1, &now.cluster_weights))
+    if (!integers(o[0], &held[0], 0, 0, &plan))
         goto end;
-    const Long C = r.C = held[10].view.len / (Long)sizeof(double), d = r.d = r.free.d, M = r.M, n = r.linked.n;
-    if (M < 1 || C % M || r.linked.d != d || d < 1) {
-        PyErr_SetString(PyExc_ValueError, "shapes do not fit together");
+    if (network_open(plan, held[0].view.len / 8, n_classes, &net)) {
+        PyErr_SetString(PyExc_ValueError, "this is no plan of a network with so many classes");
         goto end;
     }
-    r.K = C / M;
-    r.free_weights = weights;
-    const Long second = second_size(r.form, C, d), size = r.shared ? d * d : second, all = C * (1 + d) + second;
-    if (!doubles(o[4], &held[4], 0, 0, 0, &if_same) || !doubles(o[6], &held[6], 1, 0, C * d, &now.means) ||
-        !doubles(o[7], &held[7], 1, 0, size, &now.covariances) ||
-        !doubles(o[8], &held[8], 1, 0, size, &now.whiteners) ||
-        !doubles(o[9], &held[9], 1, 0, M, &now.class_weights) || !doubles(o[11], &held[11], 1, 0, 1, &trace))
+    if (!doubles(o[1], &held[1], 0, 0, net.n_nodes * net.M, &node) ||
+        !doubles(o[2], &held[2], 0, 0, net.n_edges, &log_same) ||
+        !doubles(o[3], &held[3], 0, 0, net.n_edges, &log_different) ||
+        !doubles(o[4], &held[4], 1, 0, net.n_nodes * net.M, &marginals) ||
+        !doubles(o[5], &held[5], 1, 0, net.n_edges, &edge_same) ||
+        !doubles(o[6], &held[6], 1, 0, net.n_components, &partition))
         goto end;
-    r.pairs.n_pairs = held[4].view.len / (Long)sizeof(double);
-    r.pairs.n_points = n;
-    r.pairs.n_classes = M;
-    if (!integers(o[3], &held[3], 0, 2 * r.pairs.n_pairs, &r.pairs.pairs) ||
-        !doubles(o[5], &held[5], 0, 0, r.pairs.n_pairs, &if_apart) || !check_pairs(&r.pairs))
-        goto end;
-    r.pairs.if_same = if_same;
-    r.pairs.if_apart = if_apart;
-    r.gauss = (Gauss){.form = r.form, .d = d, .n_components = C, .whitener_step = r.shared ? 0 : second_size(r.form, 1, d)};
-    fixed = allocate(&r.gauss, &r.scratch);
-    size_t numbers = (size_t)(2 * all + C * d + 2 * size + M + 2 * C + n * (C + 2 * M) + r.pairs.n_pairs + 3 * M);
-    numbers += (size_t)(M * (M + 7) + d * d + M);
-    room = malloc(numbers * sizeof(double));
-    if (!fixed || !room || !allocate_pairs(&r.pairs, &r.pair_room)) {
+    if (!(room = malloc((size_t)network_room(&net) * sizeof(double)))) {
         PyErr_NoMemory();
         goto end;
     }
-    own = r.pair_room.room;
-    double *at = room;
-#define TAKE(count) (at += (count), at - (count))
-    r.sums.weight = TAKE(all);
-    r.sums.first = r.sums.weight + C;
-    r.sums.second = r.sums.first + C * d;
-    r.linked_sums.weight = TAKE(all);
-    r.linked_sums.first = r.linked_sums.weight + C;
-    r.linked_sums.second = r.linked_sums.first + C * d;
-    next.means = TAKE(C * d);
-    next.covariances = TAKE(size);
-    next.whiteners = TAKE(size);
-    next.class_weights = TAKE(M);
-    next.cluster_weights = TAKE(C);
-    r.log_weights = TAKE(C);
-    r.table = TAKE(n * C);
-    r.class_density = TAKE(n * M);
-    r.labels = TAKE(n * M);
-    r.same = TAKE(r.pairs.n_pairs);
-    r.free_counts = TAKE(M);
-    r.must_counts = TAKE(M);
-    r.class_counts = TAKE(M);
-    r.newton = TAKE(M * (M + 7));
-    double *lower = TAKE(d * d);
-    r.pairs.log_density = r.class_density;
-    const Long most = held[11].view.len / (Long)sizeof(double) - 1;
-    Long step = 0;
-    int how = 0;
     Py_BEGIN_ALLOW_THREADS
-    trace[0] = expect(&r, &now);
-    while (step < most && !how) {
-        if (!maximise(&r, &now, &next, lower)) {
-            how = 2;
-            break;
-        }
-        const double before = trace[step], after = expect(&r, &next);
-        if (after < before - ROUNDING * fabs(before)) {
-            how = 2;
-            break;
-        }
-        memcpy(now.means, next.means, sizeof(double) * (size_t)(C * d));
-        memcpy(now.covariances, next.covariances, sizeof(double) * (size_t)size);
-        memcpy(now.whiteners, next.whiteners, sizeof(double) * (size_t)size);
-        memcpy(now.class_weights, next.class_weights, sizeof(double) * (size_t)M);
-        memcpy(now.cluster_weights, next.cluster_weights, sizeof(double) * (size_t)C);
-        trace[++step] = after;
-        if (tol > 0.0 && fabs(after - before) <= tol * fabs(after))
-            how = 1;
-    }
+    total = infer_components(&net, node, log_same, log_different, marginals, edge_same, partition, &converged, room);
     Py_END_ALLOW_THREADS
-    result = Py_BuildValue("ni", step, how);
-end:
-    free(fixed);
     free(room);
-    free(own);
-    release(held, 13);
+    result = Py_BuildValue("dO", total, converged ? Py_True : Py_False);
+end:
+    release(held, 7);
     return result;
 }
+
+#include "loop.h"
 
 static PyObject *py_levels(PyObject *self, PyObject *none)
 {
@@ -1123,9 +918,10 @@ static PyObject *py_use(PyObject *self, PyObject *args)
 static PyMethodDef METHODS[] = {
     {"sums", py_sums, METH_VARARGS, SUMS_DOC},
     {"log_density", py_log_density, METH_VARARGS, LOG_DENSITY_DOC},
-    {"classes", py_classes, METH_VARARGS, CLASSES_DOC},
+    {"predict", py_predict, METH_VARARGS, PREDICT_DOC},
     {"moments", py_moments, METH_VARARGS, MOMENTS_DOC},
     {"pairs", py_pairs, METH_VARARGS, PAIRS_DOC},
+    {"network", py_network, METH_VARARGS, NETWORK_DOC},
     {"run", py_run, METH_VARARGS, RUN_DOC},
     {"levels", py_levels, METH_NOARGS, "levels()\n\nInstruction sets that this processor has, the plainest first."},
     {"use", py_use, METH_VARARGS, "use(level)\n\nChoose an instruction set; returns the one that was in use."},

@@ -1,263 +1,53 @@
-/* The kernels, written once and compiled for each instruction set.
- *
- * The including file defines
- *   W         doubles in one vector,
- *   FN(name)  the name of a function for this instruction set,
- *   TARGET    the attribute that makes the compiler use it.
- *
- * Rows are read in blocks of at most BLOCK and laid out in panels of PANEL = 3 W rows, column after column, so that one
- * vector holds one column of W rows:  panels[(p * d + j) * PANEL + lane].  A tile of 4 columns times 3 vectors of rows
- * fills the sixteen registers of AVX2.
- */
+/* The kernels of EM in double precision, compiled for each instruction set after density.h. */
 
-#define PANEL (3 * W)
 #define PAIR (2 * PANEL) /* rows processed at once by second moments */
-#define INLINE static inline __attribute__((always_inline)) TARGET
 
-typedef double FN(vec) __attribute__((vector_size(8 * W), aligned(8), may_alias));
-typedef long long FN(ivec) __attribute__((vector_size(8 * W), aligned(8), may_alias));
-#define vec FN(vec)
-#define ivec FN(ivec)
-#define LOAD(p) (*(const vec *)(p))
-#define STORE(p, v) (*(vec *)(p) = (v))
-#define CHOOSE(mask, a, b) ((vec)(((mask) & (ivec)(a)) | (~(mask) & (ivec)(b))))
-#if W == 4
-#define MAXIMUM(a, b) ((vec)_mm256_max_pd((__m256d)(a), (__m256d)(b)))
-#elif W == 8
-#define MAXIMUM(a, b) ((vec)_mm512_max_pd((__m512d)(a), (__m512d)(b)))
-#else
-#define MAXIMUM(a, b) CHOOSE((ivec)((a) > (b)), a, b)
-#endif
-
-INLINE vec FN(all)(double x)
+/* Replaces numbers that are not positive by their exponentials. */
+static TARGET void FN(exponentials)(double *x, Long n)
 {
-#if W == 2
-    return (vec){x, x};
-#elif W == 4
-    return (vec){x, x, x, x};
-#else
-    return (vec){x, x, x, x, x, x, x, x};
-#endif
-}
-
-/* Adds the lanes in a fixed order, so that the sum does not depend on the compiler. */
-INLINE double FN(sum)(vec v)
-{
-    double s = 0.0;
-    for (int i = 0; i < W; i++)
-        s += v[i];
-    return s;
-}
-
-/* exp(x) for x <= 0, to one unit in the last place; zero below -708, where the result would be subnormal.
- * Never compile this with -ffast-math: (t - shift) must not become t. */
-INLINE vec FN(exp)(vec x)
-{
-    const vec shift = FN(all)(0x1.8p52), lowest = FN(all)(-708.0);
-    ivec tiny = (ivec)(x < lowest);
-    vec clipped = MAXIMUM(x, lowest);
-    vec t = clipped * 0x1.71547652b82fep0 + shift; /* the low bits of t are n = round(x / log 2) */
-    vec n = t - shift;
-    vec r = clipped - n * 0x1.62e42fefa0000p-1;
-    r = r - n * 0x1.cf79abc9e3b3ap-40;
-    vec r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
-    vec p01 = r + 1.0;
-    vec p23 = r * (1.0 / 6) + 0.5;
-    vec p45 = r * (1.0 / 120) + 1.0 / 24;
-    vec p67 = r * (1.0 / 5040) + 1.0 / 720;
-    vec p89 = r * (1.0 / 362880) + 1.0 / 40320;
-    vec pab = r * (1.0 / 39916800) + 1.0 / 3628800;
-    vec pcd = r * (1.0 / 6227020800.0) + 1.0 / 479001600;
-    vec p03 = p23 * r2 + p01, p47 = p67 * r2 + p45, p8b = pab * r2 + p89;
-    vec p07 = p47 * r4 + p03, p8d = pcd * r4 + p8b;
-    vec p = p8d * r8 + p07;
-    vec scaled = (vec)((ivec)p + ((ivec)t << 52));
-    return (vec)(~tiny & (ivec)scaled);
-}
-
-/* ---- rows into panels ---------------------------------------------------------------------------------------- */
-
-#if W == 8
-/* The columns of eight contiguous rows: column j goes to `to + j * step`. */
-INLINE void FN(turn)(const char *const rows[8], const int single, Long d, double *to, Long step)
-{
-    for (Long j = 0; j < d; j += 8) {
-        const __mmask8 some = (__mmask8)(d - j < 8 ? (1 << (d - j)) - 1 : 255);
-        __m512d r[8], twos[8];
-        for (int k = 0; k < 8; k++)
-            if (single) {
-                __m512 low = _mm512_maskz_loadu_ps(some, (const float *)rows[k] + j);
-                r[k] = _mm512_cvtps_pd(_mm512_castps512_ps256(low));
-            } else
-                r[k] = _mm512_maskz_loadu_pd(some, (const double *)rows[k] + j);
-        for (int k = 0; k < 4; k++) { /* even and odd columns of two rows */
-            twos[k] = _mm512_unpacklo_pd(r[2 * k], r[2 * k + 1]);
-            twos[4 + k] = _mm512_unpackhi_pd(r[2 * k], r[2 * k + 1]);
-        }
-        for (int odd = 0; odd < 2; odd++) {
-            const __m512d *t = twos + 4 * odd;
-            __m512d a = _mm512_shuffle_f64x2(t[0], t[1], 0x88), b = _mm512_shuffle_f64x2(t[2], t[3], 0x88);
-            r[odd] = _mm512_shuffle_f64x2(a, b, 0x88);
-            r[4 + odd] = _mm512_shuffle_f64x2(a, b, 0xdd);
-            a = _mm512_shuffle_f64x2(t[0], t[1], 0xdd), b = _mm512_shuffle_f64x2(t[2], t[3], 0xdd);
-            r[2 + odd] = _mm512_shuffle_f64x2(a, b, 0x88);
-            r[6 + odd] = _mm512_shuffle_f64x2(a, b, 0xdd);
-        }
-#pragma GCC unroll 8
-        for (int k = 0; k < 8; k++)
-            if (j + k < d)
-                STORE(to + (j + k) * step, (vec)r[k]);
+    Long i = 0;
+    for (; i + W <= n; i += W)
+        STORE(x + i, FN(exp)(LOAD(x + i)));
+    if (i < n) {
+        double some[W] = {0};
+        memcpy(some, x + i, sizeof(double) * (size_t)(n - i));
+        STORE(some, FN(exp)(LOAD(some)));
+        memcpy(x + i, some, sizeof(double) * (size_t)(n - i));
     }
 }
 
-INLINE void FN(turn_rows)(const Rows *x, const char *const rows[8], double *to, Long step)
+/* Messages along n edges, a multiple of W, from the beliefs of their senders.
+ *
+ * x (M, step) has log-beliefs and becomes the logarithms of the messages, `shares` (M, step) the messages, with largest
+ * entry 1. `same` and `different` (n,) are the potentials of the edges. Where `least` (n,) falls below 1e-280, entries
+ * have been lost to underflow. */
+static TARGET void FN(messages)(Long M, Long n, Long step, double *x, double *shares, const double *same,
+                                const double *different, double *least)
 {
-    if (x->single)
-        FN(turn)(rows, 1, x->d, to, step);
-    else
-        FN(turn)(rows, 0, x->d, to, step);
-}
-#endif
-
-/* Pads a block to `padded` rows with copies of its first row. */
-static TARGET void FN(load)(const Rows *x, Long first, Long n, Long padded, double *panels)
-{
-    const Long d = x->d;
-    const char *block = x->data + first * x->row_stride;
-#if W == 8
-    if (contiguous(x) && d > 2) {
-        for (Long start = 0; start < padded; start += PANEL)
-            for (int v = 0; v < PANEL; v += W) {
-                const char *rows[W];
-                for (int k = 0; k < W; k++)
-                    rows[k] = block + (start + v + k < n ? start + v + k : 0) * x->row_stride;
-                FN(turn_rows)(x, rows, panels + start * d + v, PANEL);
-            }
-        return;
-    }
-#endif
-    for (Long start = 0; start < padded; start += PANEL)
-        for (Long j = 0; j < d; j++) {
-            double *out = panels + start * d + j * PANEL;
-            const char *column = block + j * x->column_stride;
-            if (start + PANEL <= n && !x->single) {
-                const char *at = column + start * x->row_stride;
-                for (int b = 0; b < PANEL; b++)
-                    out[b] = *(const double *)(at + b * x->row_stride);
-                continue;
-            }
-            for (int b = 0; b < PANEL; b++) {
-                const char *at = column + (start + b < n ? start + b : 0) * x->row_stride;
-                out[b] = x->single ? (double)*(const float *)at : *(const double *)at;
-            }
+    for (Long j = 0; j < n; j += W) {
+        vec top = LOAD(x + j), after = FN(all)(0.0), before = after, most = after, fewest = FN(all)(1e300);
+        for (Long m = 1; m < M; m++)
+            top = MAXIMUM(LOAD(x + m * step + j), top);
+        top = MAXIMUM(top, FN(all)(-1e300));
+        for (Long m = M - 1; m >= 0; m--) {
+            vec term = FN(exp)(LOAD(x + m * step + j) - top);
+            STORE(x + m * step + j, term);
+            STORE(shares + m * step + j, after);
+            after = after + term;
         }
-}
-
-/* ---- log-densities ------------------------------------------------------------------------------------------- */
-
-/* Adds to `distance` the squares of I columns of the whitened rows; the remainder of these columns is a triangle. */
-INLINE void FN(tile)(const int I, const double *coefficients, const double *rows, Long before, vec distance[3])
-{
-    vec y[4][3];
-    for (int i = 0; i < I; i++)
-        for (int v = 0; v < 3; v++)
-            y[i][v] = FN(all)(0.0);
-    for (Long j = 0; j < before; j++) {
-        vec x0 = LOAD(rows + j * PANEL), x1 = LOAD(rows + j * PANEL + W), x2 = LOAD(rows + j * PANEL + 2 * W);
-#pragma GCC unroll 4
-        for (int i = 0; i < I; i++) {
-            vec a = FN(all)(coefficients[i]);
-            y[i][0] += a * x0;
-            y[i][1] += a * x1;
-            y[i][2] += a * x2;
+        for (Long m = 0; m < M; m++) {
+            vec term = LOAD(x + m * step + j), others = before + LOAD(shares + m * step + j);
+            vec value = LOAD(same + j) * term + LOAD(different + j) * others;
+            before = before + term;
+            most = MAXIMUM(most, value);
+            fewest = CHOOSE((ivec)(value < fewest), value, fewest);
+            STORE(shares + m * step + j, value);
         }
-        coefficients += I;
-    }
-    rows += before * PANEL;
-#pragma GCC unroll 4
-    for (int j = 0; j < I; j++) {
-        vec x0 = LOAD(rows + j * PANEL), x1 = LOAD(rows + j * PANEL + W), x2 = LOAD(rows + j * PANEL + 2 * W);
-#pragma GCC unroll 4
-        for (int i = j; i < I; i++) {
-            vec a = FN(all)(coefficients[j * I + i]);
-            y[i][0] += a * x0;
-            y[i][1] += a * x1;
-            y[i][2] += a * x2;
-        }
-    }
-    for (int i = 0; i < I; i++)
-        for (int v = 0; v < 3; v++)
-            distance[v] += y[i][v] * y[i][v];
-}
-
-/* The same for at most four columns: the differences never leave the registers. */
-INLINE void FN(few_columns)(const int d, const double *mean, const double *coefficients, const double *panel,
-                            vec distance[3])
-{
-#pragma GCC unroll 3
-    for (int v = 0; v < 3; v++) {
-        vec x[4];
-#pragma GCC unroll 4
-        for (int j = 0; j < d; j++)
-            x[j] = LOAD(panel + j * PANEL + v * W) - mean[j];
-#pragma GCC unroll 4
-        for (int i = 0; i < d; i++) {
-            vec y = x[0] * coefficients[i];
-#pragma GCC unroll 4
-            for (int j = 1; j <= i; j++)
-                y += x[j] * coefficients[j * d + i];
-            distance[v] += y * y;
-        }
-    }
-}
-
-static TARGET void FN(log_joint)(const Gauss *g, const double *panels, Long padded, double *joint, double *differences)
-{
-    const Long d = g->d;
-    for (Long c = 0; c < g->n_components; c++) {
-        const double *mean = g->means + c * d;
-        const vec offset = FN(all)(g->offsets[c]);
-        for (Long start = 0; start < padded; start += PANEL) {
-            const double *panel = panels + start * d;
-            vec distance[3] = {FN(all)(0.0), FN(all)(0.0), FN(all)(0.0)};
-            if (g->form == FULL) {
-                const double *coefficients = g->packed + c * g->packed_size;
-                if (d == 1)
-                    FN(few_columns)(1, mean, coefficients, panel, distance);
-                else if (d == 2)
-                    FN(few_columns)(2, mean, coefficients, panel, distance);
-                else if (d == 3)
-                    FN(few_columns)(3, mean, coefficients, panel, distance);
-                else if (d == 4)
-                    FN(few_columns)(4, mean, coefficients, panel, distance);
-                else {
-                    for (Long j = 0; j < d; j++)
-                        for (int v = 0; v < 3; v++)
-                            STORE(differences + j * PANEL + v * W, LOAD(panel + j * PANEL + v * W) - mean[j]);
-                    Long i = 0;
-                    for (; i + 4 <= d; i += 4) {
-                        FN(tile)(4, coefficients, differences, i, distance);
-                        coefficients += 4 * (i + 4);
-                    }
-                    if (d - i == 3)
-                        FN(tile)(3, coefficients, differences, i, distance);
-                    else if (d - i == 2)
-                        FN(tile)(2, coefficients, differences, i, distance);
-                    else if (d - i == 1)
-                        FN(tile)(1, coefficients, differences, i, distance);
-                }
-            } else {
-                const double *whitener = g->whiteners + (g->form == DIAGONAL ? c * d : c);
-                for (Long j = 0; j < d; j++) {
-                    double scale = whitener[g->form == DIAGONAL ? j : 0];
-                    for (int v = 0; v < 3; v++) {
-                        vec y = (LOAD(panel + j * PANEL + v * W) - mean[j]) * scale;
-                        distance[v] += y * y;
-                    }
-                }
-            }
-            for (int v = 0; v < 3; v++)
-                STORE(joint + c * BLOCK + start + v * W, offset - 0.5 * distance[v]);
+        STORE(least + j, fewest);
+        for (Long m = 0; m < M; m++) {
+            vec share = LOAD(shares + m * step + j) / most;
+            STORE(shares + m * step + j, share);
+            STORE(x + m * step + j, FN(log)(share));
         }
     }
 }
@@ -635,30 +425,163 @@ static TARGET void FN(finish)(const Gauss *g, const double *acc, double *weight,
     }
 }
 
+/* ---- tails --------------------------------------------------------------------------------------------------- */
+
+/* Student-t components: shares become shares times the expected precision u of each row, which weights its moments.
+ * The sums of the shares are added to `weight` (C,), those of shares times expected log u - u to `gap` (C,). */
+static TARGET void FN(weigh)(const Gauss *g, Long padded, const double *distances, double *shares, double *weight,
+                             double *gap)
+{
+    const vec zero = FN(all)(0.0);
+    for (Long c = 0; c < g->n_components; c++) {
+        const double nu = g->degrees[c], half = 0.5 * (nu + (double)g->d);
+        const double constant = g->learns_degrees ? digamma(half) - log(half) : 0.0;
+        vec sum = zero, sum_gap = zero;
+        for (Long b = c * BLOCK; b < c * BLOCK + padded; b += W) {
+            vec share = LOAD(shares + b), u = 2 * half / (LOAD(distances + b) + nu);
+            sum += share;
+            if (g->learns_degrees) /* a row without a share may be infinitely far away */
+                sum_gap += CHOOSE((ivec)(share > zero), share * (FN(log)(u) - u + constant), zero);
+            STORE(shares + b, share * u);
+        }
+        weight[c] += FN(sum)(sum);
+        gap[c] += FN(sum)(sum_gap);
+    }
+}
+
+/* ---- covariances --------------------------------------------------------------------------------------------- */
+
+/* y += a x */
+INLINE void FN(add)(Long n, double a, const double *x, double *y)
+{
+    const vec factor = FN(all)(a);
+    Long j = 0;
+    for (; j + W <= n; j += W)
+        STORE(y + j, LOAD(y + j) + factor * LOAD(x + j));
+    for (; j < n; j++)
+        y[j] += a * x[j];
+}
+
+/* The upper triangular whitener of a covariance, W W' = covariance^-1; returns 0 if it is not positive definite. */
+static TARGET int FN(whiten)(Long d, const double *covariance, double *whitener, double *upper)
+{
+    for (Long i = 0; i < d; i++)
+        memcpy(upper + i * d + i, covariance + i * d + i, sizeof(double) * (size_t)(d - i));
+    for (Long i = 0; i < d; i++) { /* covariance = upper' upper */
+        double *row = upper + i * d, pivot = row[i];
+        if (!(pivot > 0.0 && pivot < INFINITY))
+            return 0;
+        pivot = 1.0 / sqrt(pivot);
+        for (Long j = i + 1; j < d; j++)
+            row[j] *= pivot;
+        row[i] = pivot; /* the inverse of the diagonal, which is all that is needed of it */
+        for (Long k = i + 1; k < d; k++)
+            FN(add)(d - k, -row[k], row + k, upper + k * d + k);
+    }
+    for (Long i = d - 1; i >= 0; i--) { /* the whitener is the inverse of `upper` */
+        double *row = whitener + i * d;
+        const double pivot = upper[i * d + i];
+        memset(row, 0, sizeof(double) * (size_t)d);
+        for (Long k = i + 1; k < d; k++)
+            FN(add)(d - k, -upper[i * d + k] * pivot, whitener + k * d + k, row + k);
+        row[i] = pivot;
+    }
+    return 1;
+}
+
+/* Trace of the precision times a covariance. */
+static TARGET double FN(trace)(Long d, const double *whitener, const double *covariance, double *row)
+{
+    double trace = 0.0;
+    for (Long i = 0; i < d; i++) {
+        vec sum = FN(all)(0.0);
+        Long j = i;
+        memset(row, 0, sizeof(double) * (size_t)d);
+        for (Long k = 0; k < d; k++) { /* row i of covariance times whitener, which has no entries before the diagonal */
+            const Long first = k > i ? k : i;
+            FN(add)(d - first, covariance[i * d + k], whitener + k * d + first, row + first);
+        }
+        for (; j + W <= d; j += W)
+            sum += LOAD(row + j) * LOAD(whitener + i * d + j);
+        for (; j < d; j++)
+            trace += row[j] * whitener[i * d + j];
+        trace += FN(sum)(sum);
+    }
+    return trace;
+}
+
+/* ---- pools of components ------------------------------------------------------------------------------------- */
+
+/* Densities of one row: sums over the components of the weights (M, C) in each class times the powers (C,). */
+static TARGET void FN(pool_sizes)(Long C, Long M, const double *weights, const double *powers, double *sizes)
+{
+    for (Long m = 0; m < M; m++, weights += C) {
+        vec one = FN(all)(0.0), other = one;
+        double rest = 0.0;
+        Long c = 0;
+        for (; c + 2 * W <= C; c += 2 * W) {
+            one += LOAD(weights + c) * LOAD(powers + c);
+            other += LOAD(weights + c + W) * LOAD(powers + c + W);
+        }
+        for (; c < C; c++)
+            rest += weights[c] * powers[c];
+        sizes[m] = FN(sum)(one + other) + rest;
+    }
+}
+
+/* Adds one row to the counts (M, C): its factor for each class (M,), times the weights, times the powers. The shares
+ * (C,) get the sums over the classes. */
+static TARGET void FN(pool_shares)(Long C, Long M, const double *weights, const double *powers, const double *factors,
+                                   double *counts, double *shares)
+{
+    for (Long m = 0; m < M; m++, weights += C, counts += C) {
+        const vec factor = FN(all)(factors[m]);
+        Long c = 0;
+        if (!(factors[m] > 0.0))
+            continue;
+        for (; c + W <= C; c += W) {
+            vec share = factor * LOAD(weights + c) * LOAD(powers + c);
+            STORE(counts + c, LOAD(counts + c) + share);
+            STORE(shares + c, LOAD(shares + c) + share);
+        }
+        for (; c < C; c++) {
+            const double share = factors[m] * weights[c] * powers[c];
+            counts[c] += share;
+            shares[c] += share;
+        }
+    }
+}
+
 /* ---- passes over rows ---------------------------------------------------------------------------------------- */
 
 /* One pass over rows first <= row < stop:
  *   JOINT     log-densities plus offsets go to `table` (n, C),
  *   WEIGHTED  shares come from `table`; their sums are returned,
- *   FUSED     shares are those of the mixture; their sums and the log-likelihood are returned. */
+ *   FUSED     shares are those of the mixture; their sums and the log-likelihood are returned.
+ * For Student-t components `weight` and the moments count each row with its expected precision; the sums of the shares
+ * (C,) and what the degrees of freedom are estimated from (C,) follow the second moments in memory. */
 static TARGET double FN(pass)(int what, const Gauss *g, const Rows *x, const double *row_weights, Long first, Long stop,
                               double *table, double *weight, double *first_moment, double *second, double *scratch)
 {
     const Long d = g->d, n_components = g->n_components;
     double *panels = scratch, *joint = panels + BLOCK * d, *tops = joint + BLOCK * n_components;
     double *buffer = tops + 2 * BLOCK, *acc = buffer + buffer_size(d);
+    double *distances = g->degrees && what != JOINT ? acc + n_components * accumulators(g, W) : NULL;
+    double *tails = second + (distances ? second_size(g->form, n_components, d) : 0);
     double log_likelihood = 0.0;
     if (what != JOINT)
         memset(acc, 0, sizeof(double) * (size_t)(n_components * accumulators(g, W)));
+    if (distances)
+        memset(tails, 0, sizeof(double) * (size_t)(2 * n_components));
     for (Long row = first; row < stop; row += BLOCK) {
         const Long n = stop - row < BLOCK ? stop - row : BLOCK, padded = (n + PAIR - 1) / PAIR * PAIR;
         FN(load)(x, row, n, padded, panels);
-        if (what == WEIGHTED) {
+        if (what != WEIGHTED || distances)
+            FN(log_joint)(g, panels, padded, joint, distances, buffer);
+        if (what == WEIGHTED)
             for (Long c = 0; c < n_components; c++)
                 for (Long b = 0; b < padded; b++)
                     joint[c * BLOCK + b] = b < n ? table[(row + b) * n_components + c] : 0.0;
-        } else
-            FN(log_joint)(g, panels, padded, joint, buffer);
         if (what == JOINT) {
             for (Long b = 0; b < n; b++)
                 for (Long c = 0; c < n_components; c++)
@@ -668,6 +591,8 @@ static TARGET double FN(pass)(int what, const Gauss *g, const Rows *x, const dou
         if (what == FUSED)
             log_likelihood +=
                 FN(softmax)(n_components, n, padded, row_weights ? row_weights + row : NULL, joint, tops);
+        if (distances)
+            FN(weigh)(g, padded, distances, joint, tails, tails + n_components);
         FN(moments)(g, x, row, n, padded, panels, joint, buffer, acc);
     }
     if (what != JOINT)
@@ -790,15 +715,4 @@ static TARGET double FN(pairs)(const Pairs *q, Long first, Long stop, const doub
     return log_likelihood + some + log(mantissa) + (double)exponent * 0.693147180559945309417;
 }
 
-#undef PANEL
 #undef PAIR
-#undef INLINE
-#undef vec
-#undef ivec
-#undef LOAD
-#undef STORE
-#undef CHOOSE
-#undef MAXIMUM
-#undef W
-#undef FN
-#undef TARGET

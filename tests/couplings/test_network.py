@@ -456,7 +456,7 @@ def test_links_drawn_from_true_labels_are_all_met(n_classes, n_links, kind, sepa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApproximateInference)
         built = build(network)
-    labels = built.most_probable(*network.potentials, time_limit=1.0)
+    labels = built.most_probable(*network.potentials)
     assert (labels[network.edges[:, 0]] != labels[network.edges[:, 1]]).all()
     if separation:  # if the points are informative, the labels found are more probable than the true ones
         assert scores(network, labels[None])[0] >= scores(network, truth[None])[0]
@@ -496,3 +496,13 @@ def test_a_search_that_ends_without_a_verdict_says_so(monkeypatch):
     with pytest.raises(UndecidedNetwork, match="though there may be some") as caught:
         built.most_probable(*network.potentials)
     assert caught.value.links == [tuple(edge) for edge in network.edges.tolist()]
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
+def test_the_search_of_a_large_core_knows_what_is_not_allowed(n_classes):
+    random = np.random.default_rng(0)
+    edges = np.stack([np.arange(400) % 150, (np.arange(400) * 7 + 1) % 150], axis=1)
+    nodes = random.normal(size=(150, n_classes))
+    nodes[::3, 1:] = -np.inf
+    labels = most_probable_labels(nodes, edges, np.ones(400), np.zeros(400))
+    assert (labels[::3] == 0).all()

@@ -13,7 +13,7 @@ import numpy as np
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.couplings.class_weights import normalise_class_weights
 from linkmix.links import Links
-from linkmix.native import PairTable
+from linkmix.native import LinkTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +76,8 @@ class BoundCoupling(ABC):
         """
         return self
 
-    def to_native(self) -> PairTable | None:
-        """Everything known about the linked points as pairs; None if that is not enough, or not for the core."""
+    def to_native(self) -> LinkTable | None:
+        """Everything known about the linked points, as the native core represents it; None if it cannot."""
         return None
 
     # For a coupling that learns how far annotators can be trusted:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from linkmix import native
 from linkmix.basics.arrays import Floats, leave_one_out, log_sum_exp
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, LinkExpectation
 from linkmix.couplings.class_weights import SMALLEST_WEIGHT, normalise_class_weights, solve_class_weights
@@ -76,6 +77,10 @@ class BoundConditioned(BoundGraph):
     def careful(self) -> BoundCoupling:
         """The same: it approximates only where it has to."""
         return self
+
+    def to_native(self) -> native.LinkTable | None:
+        """None: the core knows no normalisation by ``Z``."""
+        return None
 
     def expect(
         self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY

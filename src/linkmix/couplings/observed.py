@@ -13,9 +13,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 
+from linkmix import native
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling
@@ -29,10 +31,11 @@ from linkmix.couplings.network import (
 from linkmix.couplings.statements import BoundStatements, Statements, StatementsExpectation
 from linkmix.links import Links
 
-LARGEST_TABLE, LARGEST_QUICK_TABLE = 2**20, 2**12
-"""Entries of the largest table of exact inference: about a second, or a millisecond, for each step of EM."""
-LOOPY_TOL, QUICK_LOOPY_TOL = 1e-8, 1e-3
-"""Belief propagation stops when no message changes by more than this."""
+LARGEST_TABLE, LARGEST_QUICK_TABLE = 2**17, 2**12
+"""Entries of tables of exact inference that are allowed in any case: a few milliseconds for each step of EM, or less
+than one. Larger ones together must not take longer than belief propagation."""
+LOOPY_TOL, QUICK_LOOPY_TOL = 1e-6, 1e-3
+"""Belief propagation stops when no message changes by more than this; the log-likelihood is off by about its square."""
 
 
 @contextmanager
@@ -170,6 +173,20 @@ class BoundGraph(BoundStatements):
     def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
         """Jointly most probable labels of each component."""
         return self.graph.most_probable_labels(self._node(class_log_density, np.log(class_weights)), reliability)
+
+    def to_native(self) -> native.LinkTable | None:
+        """The network; None if reliability is learned."""
+        if self.annotators:
+            return None
+        log_same, log_different, constant = self._fixed_potentials
+        return native.NetworkTable(
+            self.graph.network.plan, self.graph.chunklet, self._exponent, log_same, log_different, constant
+        )
+
+    @cached_property
+    def _fixed_potentials(self) -> tuple[Floats, Floats, float]:
+        """Potentials of the links where no reliability is learned."""
+        return self.graph.potentials(NO_RELIABILITY)
 
     def _node(self, class_log_density: Floats, log_weights: Floats) -> Floats:
         """Log-potentials of the chunklets."""

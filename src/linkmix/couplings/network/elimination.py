@@ -1,13 +1,14 @@
 """The order in which the nodes of a graph are summed out, and the clique tree that follows from it."""
 
 from heapq import heapify, heappop, heappush
+from math import inf
 from typing import NamedTuple
 
 from linkmix.basics.arrays import Ints
 
 Neighbours = dict[int, set[int]]
 
-TABLES = 16  # all tables of a core together may have this many times the entries of the largest allowed one
+TABLES = 16  # entries of tables that take the time of one entry of a message of loopy belief propagation, roughly
 _MOST_AXES = 30  # NumPy 1 allows 32 axes, and one is needed besides those of the nodes
 
 
@@ -30,21 +31,33 @@ def largest_clique(n_classes: int, max_table: int) -> int:
     return n_nodes
 
 
+def most_entries(n_pairs: int, n_classes: int, max_table: int) -> int:
+    """Largest number of entries that all tables of a core may have together.
+
+    Tables of ``max_table`` entries are always allowed; more only if they take no longer than messages along all edges.
+    """
+    return max(max_table, TABLES * 2 * n_pairs * n_classes)
+
+
 def exact_cliques(pairs: Ints, n_classes: int, max_table: int) -> list[Clique] | None:
     """Clique tree of a connected graph, or None if its tables are too large."""
     neighbours: Neighbours = {}
     for a, b in pairs.tolist():
         neighbours.setdefault(a, set()).add(b)
         neighbours.setdefault(b, set()).add(a)
-    order = eliminate(neighbours, largest_clique(n_classes, max_table))
+    most = most_entries(len(pairs), n_classes, max_table)
+    # Cliques within others are dropped later. Together they have fewer entries than the others.
+    order = eliminate(neighbours, largest_clique(n_classes, max_table), n_classes, 2 * most)
     if order is None:
         return None
     cliques = clique_tree(order)
     total = sum(n_classes ** (len(clique.residual) + len(clique.separator)) for clique in cliques)
-    return cliques if total <= TABLES * max_table else None
+    return cliques if total <= most else None
 
 
-def eliminate(neighbours: Neighbours, largest: int) -> list[tuple[int, set[int]]] | None:
+def eliminate(
+    neighbours: Neighbours, largest: int, n_classes: int = 1, max_entries: float = inf
+) -> list[tuple[int, set[int]]] | None:
     """Remove the nodes one by one, always one that adds the fewest edges between its neighbours (min-fill).
 
     Parameters
@@ -53,12 +66,16 @@ def eliminate(neighbours: Neighbours, largest: int) -> list[tuple[int, set[int]]
         The graph, which is consumed.
     largest : int
         Largest number of nodes in a table.
+    n_classes : int
+        Number of labels.
+    max_entries : float
+        Largest number of entries of the tables of all nodes.
 
     Returns
     -------
-    list of (node, neighbours when it was removed), or None if a table gets too large.
+    list of (node, neighbours when it was removed), or None if a table gets too large, or all of them together.
     """
-    cost = {node: _fill(neighbours, node) for node in neighbours}
+    cost = {node: _fill(neighbours, node, largest) for node in neighbours}
     queue = [(*key, node) for node, key in cost.items()]
     heapify(queue)
     order = []
@@ -67,7 +84,8 @@ def eliminate(neighbours: Neighbours, largest: int) -> list[tuple[int, set[int]]
         if cost.get(node) != tuple(key):
             continue  # out of date
         around = neighbours.pop(node)
-        if len(around) >= largest:
+        max_entries -= n_classes ** (len(around) + 1)
+        if len(around) >= largest or max_entries < 0:
             return None
         del cost[node]
         order.append((node, around))
@@ -79,16 +97,18 @@ def eliminate(neighbours: Neighbours, largest: int) -> list[tuple[int, set[int]]
                 changed |= neighbours[a] & neighbours[b]
             neighbours[a] |= new
         for other in changed:
-            new_key = _fill(neighbours, other)
+            new_key = _fill(neighbours, other, largest)
             if cost[other] != new_key:
                 cost[other] = new_key
                 heappush(queue, (*new_key, other))
     return order
 
 
-def _fill(neighbours: Neighbours, node: int) -> tuple[int, int]:
-    """Number of edges missing between the neighbours, and number of neighbours."""
+def _fill(neighbours: Neighbours, node: int, largest: int) -> tuple[float, int]:
+    """Number of edges missing between the neighbours, and number of neighbours; infinity if these are too many."""
     around = neighbours[node]
+    if len(around) >= largest:
+        return inf, len(around)
     missing = sum(len(around) - 1 - len(around & neighbours[a]) for a in around)
     return missing // 2, len(around)
 

@@ -121,13 +121,15 @@ class Forest:
 
         Returns the scales, and for each level the best label (n_classes, n) given that of the parent.
         """
-        diagonal = np.arange(len(beliefs))
         scales = np.empty(beliefs.shape[1])
         choices = []
         for level in reversed(self._levels):
-            joint = self._joint(level, beliefs, scales, same, different, diagonal)
-            choices.append(joint.argmax(axis=1))
-            beliefs[:, level.parents] += np.add.reduceat(joint.max(axis=1), level.starts, axis=1)
+            here = beliefs[:, level.nodes]
+            _rescale(here, scales[level.nodes])
+            below = slice(level.nodes.start - self.n_roots, level.nodes.stop - self.n_roots)
+            best, choice = _best(here, same[below], different[below])
+            choices.append(choice)
+            beliefs[:, level.parents] += np.add.reduceat(best, level.starts, axis=1)
         _rescale(beliefs[:, : self.n_roots], scales[: self.n_roots])
         return scales, choices[::-1]
 
@@ -148,6 +150,19 @@ class Forest:
         joint[:] = here + different[below]
         joint[diagonal, diagonal] = here + same[below]
         return joint
+
+
+def _best(beliefs: Floats, same: Floats, different: Floats) -> tuple[Floats, Ints]:
+    """Largest log-potential (M, n) of nodes for each label of the parent, and the first label that has it."""
+    columns = np.arange(beliefs.shape[1])
+    labels = np.arange(len(beliefs))[:, None]
+    rest = beliefs.copy()
+    first = rest.argmax(axis=0)
+    rest[first, columns] = -np.inf
+    other = np.where(labels == first, rest.argmax(axis=0), first)  # (M, n): the best label but that of the parent
+    equal, unequal = beliefs + same, np.where(labels == first, rest.max(axis=0), beliefs[first, columns]) + different
+    takes_equal = (equal > unequal) | ((equal == unequal) & (labels < other))
+    return np.maximum(equal, unequal), np.where(takes_equal, labels, other)
 
 
 def _rescale(beliefs: Floats, scales: Floats) -> None:

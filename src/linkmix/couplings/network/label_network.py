@@ -2,14 +2,17 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from linkmix import native
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.couplings.network.elimination import TABLES, Clique, exact_cliques, largest_clique
 from linkmix.couplings.network.forest import Forest
 from linkmix.couplings.network.junction_tree import JunctionTree
 from linkmix.couplings.network.loopy import LoopyPropagation
+from linkmix.couplings.network.plan import flatten
 from linkmix.couplings.network.search import most_probable_labels
 from linkmix.couplings.network.structure import Structure
 from linkmix.couplings.network.two_colouring import TwoColouring
@@ -56,8 +59,8 @@ class LabelNetwork:
 
     * two classes and only hard edges: two labellings, by two-colouring;
     * trees, including those attached to a core with cycles: belief propagation over all of them at once;
-    * a core with cycles: a junction tree from a min-fill order, if its largest table has at most ``max_table`` entries
-      and all of its tables together at most 16 times as many;
+    * a core with cycles: a junction tree from a min-fill order, if its largest table has at most ``max_table`` entries,
+      and all of its tables together no more than that, or no more than take the time of belief propagation;
     * a larger core: loopy belief propagation with the Bethe approximation of the log-partition, and a warning.
 
     Parameters
@@ -126,6 +129,21 @@ class LabelNetwork:
         self._forest_components = self.components[self._forest.order]
         self._prepare_cores(core_pairs, max_table, loopy_tol)
 
+    @cached_property
+    def plan(self) -> Ints:
+        """The network as the native core reads it."""
+        return flatten(
+            self._structure,
+            self._two_colouring,
+            self._coloured_edges,
+            self._forest,
+            self._trees,
+            self._exact_pairs,
+            self._loopy,
+            self._wide_positions,
+            self._wide_pairs,
+        )
+
     def infer(self, node_log_potential: Floats, log_same: Floats, log_different: Floats) -> LabelPosterior:
         """Marginals and partition function.
 
@@ -146,6 +164,11 @@ class LabelNetwork:
         InfeasibleNetwork
             If no labelling has a positive probability.
         """
+        self._structure.check_potentials(log_same)
+        if native.active():
+            found = native.infer_network(self.plan, node_log_potential, log_same, log_different, self.n_components)
+            if not np.isnan(found[0]):
+                return LabelPosterior(*found)
         same, different = self._structure.pair_potentials(log_same, log_different)
         forest, colouring, n_roots = self._forest, self._two_colouring, self._forest.n_roots
         log_partition = self._constants(log_same, log_different)
@@ -190,20 +213,17 @@ class LabelNetwork:
         edge_same = self._structure.of_edges(pair_same)
         return LabelPosterior(float(log_partition.sum()), log_partition, marginals, edge_same, converged)
 
-    def most_probable(
-        self, node_log_potential: Floats, log_same: Floats, log_different: Floats, *, time_limit: float = 10.0
-    ) -> Ints:
+    def most_probable(self, node_log_potential: Floats, log_same: Floats, log_different: Floats) -> Ints:
         """Labels of the most probable labelling.
 
         Exact wherever ``infer`` is; ties go to the smallest labels. In a core too wide for exact inference, a search
-        and an integer program look for good labels; what they find satisfies all hard edges.
+        and, if the core is small, an integer program look for good labels; what they find satisfies all hard edges.
+        Their work is limited, so that the labels do not depend on the speed of the machine.
 
         Parameters
         ----------
         node_log_potential, log_same, log_different : ndarray
             As for ``infer``.
-        time_limit : float
-            Seconds for the integer program of each such core.
 
         Returns
         -------
@@ -215,6 +235,7 @@ class LabelNetwork:
             If no labelling has a positive probability. Its subclass UndecidedNetwork if, in a core too wide for exact
             inference, neither a labelling was found nor a proof that there is none.
         """
+        self._structure.check_potentials(log_same)
         same, different = self._structure.pair_potentials(log_same, log_different)
         forest, colouring, n_roots = self._forest, self._two_colouring, self._forest.n_roots
         best = self._constants(log_same, log_different)
@@ -239,9 +260,7 @@ class LabelNetwork:
             numbers = self._wide_pairs[wide_components == component]
             nodes, pairs = np.unique(forest.position[self._structure.pairs[numbers]], return_inverse=True)
             try:
-                found = most_probable_labels(
-                    core[nodes], pairs.reshape(-1, 2), same[numbers], different[numbers], time_limit=time_limit
-                )
+                found = most_probable_labels(core[nodes], pairs.reshape(-1, 2), same[numbers], different[numbers])
             except UndecidedError:
                 raise self._structure.undecided(component, nodes, log_same) from None
             if found is None:
@@ -288,6 +307,7 @@ class LabelNetwork:
         is_wide = np.isin(component_of, wide)
         self.is_exact = not wide
         self._exact_pairs, self._wide_pairs = core_pairs[~is_wide], core_pairs[is_wide]
+        self._trees = trees
         self._junction_tree = JunctionTree(self.n_classes, trees, position[pairs[self._exact_pairs]])
         self._wide_positions, ends = np.unique(position[pairs[self._wide_pairs]], return_inverse=True)
         self._loopy = LoopyPropagation(ends.reshape(-1, 2), tol=loopy_tol)
@@ -306,7 +326,8 @@ class LabelNetwork:
         return (
             f"a component of {n_nodes} nodes and {n_edges} links{more} is too entangled for exact inference: a core of "
             f"{core_sizes[component]} nodes has a width of {width} or more, that is tables of {self.n_classes}^"
-            f"{width + 1} = {self.n_classes ** (width + 1)} entries or more than {TABLES} of max_table={max_table}. "
+            f"{width + 1} = {self.n_classes ** (width + 1)} entries, or tables that together have more entries than "
+            f"max_table={max_table} and than {TABLES} for each number in the messages of belief propagation. "
             "Its labels can only be approximated, by loopy belief propagation. Give fewer links, or a larger "
             'max_table, or use coupling="pairwise"'
         )

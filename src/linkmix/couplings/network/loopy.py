@@ -1,10 +1,11 @@
 """Loopy belief propagation: approximate marginals where exact tables would not fit."""
 
 from dataclasses import dataclass
+from itertools import count, pairwise
 
 import numpy as np
 
-from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.couplings.network.forest import LOWEST
 
 _PATIENCE = 20  # iterations within which the change of the messages must halve
@@ -27,9 +28,14 @@ class LoopyResult:
 
 
 class LoopyPropagation:
-    """Damped loopy belief propagation in log space.
+    """Loopy belief propagation in log space, node by node.
 
     It is exact on a tree, and usually close on a graph with cycles, the more so for long cycles and weak links.
+
+    A node sends all its messages at once, from the newest messages to it, and is visited again only if one of these
+    has changed: labels that are certain settle in the first rounds and cost nothing afterwards. The run ends after a
+    round in which all nodes have sent and no message has changed. Nodes are visited by colours of a proper colouring of
+    the graph. Those of one colour do not hear each other, so that they can be updated together.
 
     Parameters
     ----------
@@ -38,84 +44,155 @@ class LoopyPropagation:
     damping : float
         Share of the old message in the new one. It grows if the messages do not converge.
     tol : float
-        The run stops when no message, whose largest entry is 1, changes by more than this.
+        A message, whose largest entry is 1, has changed if an entry differs by more than this.
     max_iter : int
-        Largest number of rounds in which all messages are sent.
+        Largest number of rounds.
+
+    Attributes
+    ----------
+    order : ndarray
+        The nodes that have edges, in the order in which they are visited.
+    blocks : ndarray of shape (n_colours + 1,)
+        Where the nodes of each colour begin.
+    starts : ndarray of shape (len(order) + 1,)
+        Where the messages to each of them begin.
+    pair : ndarray of shape (2 n_pairs,)
+        The edge of each message.
+    source : ndarray of shape (2 n_pairs,)
+        Where the sender of each message is in ``order``.
+    back : ndarray of shape (2 n_pairs,)
+        The message in the other direction.
     """
 
-    def __init__(self, pairs: Ints, *, damping: float = 0.3, tol: float = 1e-8, max_iter: int = 200) -> None:
-        self._damping, self._tol, self._max_iter = damping, tol, max_iter
-        self._n_pairs = len(pairs)
-        self._source = np.concatenate([pairs[:, 0], pairs[:, 1]])  # (2 n_pairs,): both directions of each pair
-        target = np.concatenate([pairs[:, 1], pairs[:, 0]])
-        self._by_target = np.argsort(target, kind="stable")
-        self._targets, self._starts = np.unique(target[self._by_target], return_index=True)
+    def __init__(self, pairs: Ints, *, damping: float = 0.0, tol: float = 1e-8, max_iter: int = 200) -> None:
+        self.damping, self.tol, self.max_iter = damping, tol, max_iter
+        n = self._n_pairs = len(pairs)
+        self.order, colours = _by_colour(pairs)
+        place = np.zeros(int(pairs.max(initial=-1)) + 1, dtype=np.int64)
+        place[self.order] = np.arange(len(self.order))
+        ends = place[pairs]
+        source, target = np.concatenate([ends[:, 0], ends[:, 1]]), np.concatenate([ends[:, 1], ends[:, 0]])
+        by_target = np.argsort(target, kind="stable")
+        self.source, self._target = source[by_target], target[by_target]
+        self.pair = by_target % max(n, 1)
+        rank = np.empty(2 * n, dtype=np.int64)
+        rank[by_target] = np.arange(2 * n)
+        self.back = rank[(by_target + n) % max(2 * n, 1)]
+        self.starts = np.searchsorted(self._target, np.arange(len(self.order) + 1))
+        self.blocks = np.searchsorted(colours, np.arange(colours.max(initial=-1) + 2))
 
     def infer(self, log_potential: Floats, same: Floats, different: Floats) -> LoopyResult:
         """Marginals from log-potentials of nodes (n_nodes, n_classes) and edges (n_pairs,)."""
-        own = np.ascontiguousarray(log_potential.T)  # (M, n)
-        same, different = np.tile(same, 2), np.tile(different, 2)
+        own = np.ascontiguousarray(log_potential[self.order].T)  # (M, n)
         messages = np.zeros((len(own), 2 * self._n_pairs))
-        all_hard = np.isneginf(same).all()
-        probabilities = np.exp(messages)
-        damping, change, earlier = self._damping, np.inf, np.inf
-        for iteration in range(1, self._max_iter + 1):
-            cavity, _ = self._cavities(own, messages)
-            new = _log_sum_others(cavity)
-            new += different
-            if not all_hard:
-                np.logaddexp(same + cavity, new, out=new)
-            new -= _tops(new)
-            new *= 1 - damping
-            messages = damping * messages
-            messages += new
-            old, probabilities = probabilities, np.exp(messages)
-            old -= probabilities
-            change = np.abs(old, out=old).max() / (1 - damping)
-            if change <= self._tol:
+        damping, change, earlier = self.damping, np.inf, np.inf
+        waiting = np.zeros(len(self.order), dtype=bool)
+        for iteration in range(1, self.max_iter + 1):
+            all_sent = not waiting.any()
+            waiting |= all_sent
+            changes = [
+                self._send(first, stop, own, same, different, messages, waiting, damping)
+                for first, stop in pairwise(self.blocks.tolist())
+            ]
+            change = max(changes, default=0.0)
+            if all_sent and change <= self.tol:
                 break
             if iteration % _PATIENCE == 0:
                 if change > earlier / 2:
                     damping = min((1 + damping) / 2, _MOST_DAMPING)
                 earlier = change
-        converged = bool(change <= self._tol)
-        return self._result(own, same, different, messages, converged)
+        return self._result(log_potential, own, same, different, messages, change <= self.tol)
 
-    def _cavities(self, own: Floats, messages: Floats) -> tuple[Floats, Floats]:
-        """Log-belief of the source of each message without the message from its target, and log-beliefs of the nodes.
+    def _send(
+        self,
+        first: int,
+        stop: int,
+        own: Floats,
+        same: Floats,
+        different: Floats,
+        messages: Floats,
+        waiting: Array,
+        damping: float,
+    ) -> float:
+        """Send the messages of those nodes of a colour that wait for it. Returns the largest change of a message."""
+        if not waiting[first:stop].any():
+            return 0.0
+        slots = slice(self.starts[first], self.starts[stop])
+        sends = waiting[self._target[slots]]
+        waiting[first:stop] = False
+        beliefs = own[:, first:stop] + np.add.reduceat(
+            messages[:, slots], self.starts[first:stop] - slots.start, axis=1
+        )
+        cavity = _without(beliefs[:, self._target[slots] - first], messages[:, slots])
+        pair, back = self.pair[slots], self.back[slots]
+        new = np.logaddexp(same[pair] + cavity, _log_sum_others(cavity) + different[pair])
+        new -= _tops(new)
+        old = messages[:, back]
+        moved = new != old  # also False if both are minus infinity
+        changes = np.abs(np.exp(new) - np.exp(old)).max(axis=0)[sends]  # before damping
+        new[moved] = (1 - damping) * new[moved] + damping * old[moved]
+        messages[:, back[sends]] = new[:, sends]
+        has_changed = changes > self.tol
+        waiting[self.source[slots][sends][has_changed]] = True
+        if damping > 0:  # the rest of the way
+            waiting[self._target[slots][sends][has_changed]] = True
+        return float(changes.max())
 
-        The largest log-belief of each source is zero, unless all are minus infinity.
-        """
-        n = self._n_pairs
-        beliefs = own.copy()
-        told = np.add.reduceat(messages.take(self._by_target, axis=1), self._starts, axis=1)
-        if len(self._targets) == own.shape[1]:
-            beliefs += told
-        else:
-            beliefs[:, self._targets] += told
-        back = np.concatenate((messages[:, n:], messages[:, :n]), axis=1)
-        cavity = beliefs.take(self._source, axis=1)
-        cavity -= back
-        if np.isneginf(back.min(initial=0.0)):
-            # If the target forbids a label of its source, it does not matter what it is told about this label.
-            cavity[np.isneginf(back)] = -np.inf
-        cavity -= _tops(cavity)
-        return cavity, beliefs
-
-    def _result(self, own: Floats, same: Floats, different: Floats, messages: Floats, converged: bool) -> LoopyResult:
-        n = self._n_pairs
-        cavity, beliefs = self._cavities(own, messages)
+    def _result(
+        self,
+        log_potential: Floats,
+        own: Floats,
+        same: Floats,
+        different: Floats,
+        messages: Floats,
+        converged: bool,
+    ) -> LoopyResult:
+        beliefs = log_potential.T.copy()
+        here = own + np.add.reduceat(messages, self.starts[:-1], axis=1) if self._n_pairs else own
+        beliefs[:, self.order] = here
         node_log_partition = _log_sum(beliefs)
         marginals = np.exp(beliefs - np.maximum(node_log_partition, LOWEST))
-        first, second = cavity[:, :n], cavity[:, n:]
-        equal = _log_sum(first + second) + same[:n]
-        unequal = _log_sum(first + _log_sum_others(second)) + different[:n]
+        # Of both messages of an edge, the first is to its first node.
+        slot = np.flatnonzero(self.back > np.arange(2 * self._n_pairs))
+        back, pair = self.back[slot], self.pair[slot]
+        told_first, told_second = messages[:, slot], messages[:, back]
+        first = _without(here[:, self._target[slot]], told_first)
+        second = _without(here[:, self._target[back]], told_second)
+        equal = _log_sum(first + second) + same[pair]
+        unequal = _log_sum(first + _log_sum_others(second)) + different[pair]
         joint = np.logaddexp(equal, unequal)
+        edge_same, edge_log_partition = np.empty(self._n_pairs), np.empty(self._n_pairs)
         # Each message is counted at its node and subtracted here, so its scale does not matter.
-        told_second, told_first = messages[:, :n], messages[:, n:]
-        edge_log_partition = joint - _log_sum(first + told_first) - _log_sum(second + told_second)
-        edge_same = np.exp(equal - np.maximum(joint, LOWEST))
+        edge_log_partition[pair] = joint - _log_sum(first + told_first) - _log_sum(second + told_second)
+        edge_same[pair] = np.exp(equal - np.maximum(joint, LOWEST))
         return LoopyResult(marginals.T, edge_same, node_log_partition, edge_log_partition, converged)
+
+
+def _by_colour(pairs: Ints) -> tuple[Ints, Ints]:
+    """The nodes that occur in pairs, sorted by a greedy colouring of the graph, and their colours."""
+    neighbours: dict[int, list[int]] = {}
+    for a, b in pairs.tolist():
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    colour: dict[int, int] = {}
+    for node in sorted(neighbours, key=lambda node: (-len(neighbours[node]), node)):
+        taken = {colour.get(other) for other in neighbours[node]}
+        colour[node] = next(c for c in count() if c not in taken)
+    order = sorted(colour, key=lambda node: (colour[node], node))
+    return np.array(order, dtype=np.int64), np.array([colour[node] for node in order], dtype=np.int64)
+
+
+def _without(beliefs: Floats, messages: Floats) -> Floats:
+    """Log-beliefs of the target of each message without this message.
+
+    The largest is zero, unless all are minus infinity.
+    """
+    cavity = beliefs - messages
+    if np.isneginf(messages.min(initial=0.0)):
+        # If the target is forbidden a label, it need not tell the sender about it.
+        cavity[np.isneginf(messages)] = -np.inf
+    cavity -= _tops(cavity)
+    return cavity
 
 
 def _tops(values: Floats) -> Floats:
@@ -139,9 +216,8 @@ def _log_sum_others(values: Floats) -> Floats:
     terms = np.exp(values)
     others: Floats = np.add.reduce(terms) - terms
     np.log(np.maximum(others, 0.0, out=others), out=others)
-    columns = np.arange(values.shape[1])
-    largest = values.argmax(axis=0) * values.shape[1] + columns  # in a flat array
+    largest = values.argmax(axis=0)[None]
     rest = values.copy()
-    rest.ravel()[largest] = -np.inf
-    others.ravel()[largest] = _log_sum(rest)
+    np.put_along_axis(rest, largest, -np.inf, axis=0)
+    np.put_along_axis(others, largest, _log_sum(rest)[None], axis=0)
     return others

@@ -11,10 +11,15 @@ from linkmix.couplings.network.loopy import LoopyPropagation
 from linkmix.links.feasibility.colouring import TEMPERING_SWEEPS, UndecidedError, find_labels
 from linkmix.links.pairs import component_ids
 
-_SWEEPS = 100
+_SWAP_WORK = 2**23  # nodes and links looked at, in all swaps from one start: half a second
+_SWAP_COST = 2**12  # what a swap takes besides, in the same unit
+_KICKS = 10  # that may fail, one after the other
+_KICKED = 0.05  # share of the chains whose labels are swapped by a kick
+_PROGRAM_SIZE, _PROGRAM_SOFT = 2**12, 2**8  # entries of the integer program, and those for soft links
+_PROGRAM_NODES = 20  # of its tree; all of this takes about a second
 _LEAST_GAIN = 1e-9
 _LAST_EFFORT = 15
-_INFEASIBLE = 2  # status of scipy.optimize.milp
+_OPTIMAL, _INFEASIBLE = 0, 2  # status of scipy.optimize.milp
 
 
 class _Problem(NamedTuple):
@@ -33,14 +38,12 @@ class _Problem(NamedTuple):
         return float(self.score[np.arange(len(labels)), labels].sum() + self.gain[equal].sum())
 
 
-def most_probable_labels(
-    log_potential: Floats, pairs: Ints, same: Floats, different: Floats, *, time_limit: float = 10.0
-) -> Ints | None:
-    """Labels with the largest log-potential that could be found within the time limit.
+def most_probable_labels(log_potential: Floats, pairs: Ints, same: Floats, different: Floats) -> Ints | None:
+    """Labels with the largest log-potential that could be found with limited work.
 
-    First, labels that satisfy all hard links are found and improved by swapping two labels along chains of links. Then
-    an integer program looks for better ones, until it has proved that there are none or its time is up. Hard links are
-    never broken.
+    An integer program solves small problems. In others, labels that satisfy all hard links are found and improved by
+    swapping two labels along chains of links, again and again after some have been swapped at random. All limits
+    count operations, not seconds, so that the labels are the same on any machine. Hard links are never broken.
 
     Parameters
     ----------
@@ -50,8 +53,6 @@ def most_probable_labels(
         The edges.
     same, different : ndarray of shape (n_pairs,)
         Log-potentials of equal and of different labels; minus infinity for a hard link.
-    time_limit : float
-        Seconds for the integer program.
 
     Returns
     -------
@@ -78,14 +79,18 @@ def most_probable_labels(
     if len(problem.apart) + len(problem.soft) == 0:
         # All nodes are together.
         return None if np.isneginf(score.max()) else np.asarray(score.argmax(axis=1)[group], dtype=np.int64)
-    labels = _solve(problem, time_limit)
+    labels = _solve(problem)
     return None if labels is None else labels[group]
 
 
-def _solve(problem: _Problem, time_limit: float) -> Ints | None:
+def _solve(problem: _Problem) -> Ints | None:
+    found, verdict = _integer_program(problem)
+    if verdict is not None:
+        return found if verdict else None
+    if found is not None:
+        found = _better(problem, None, found)
     allowed = ~np.isneginf(problem.score)
-    found: Ints | None = None
-    for score, sweeps in ((_guide(problem), TEMPERING_SWEEPS), (problem.score, 0)):
+    for score, sweeps in ((_guide(problem), TEMPERING_SWEEPS if found is None else 0), (problem.score, 0)):
         try:
             labels = find_labels(allowed, problem.apart, score=score, tempering_sweeps=sweeps)
         except UndecidedError:
@@ -93,10 +98,7 @@ def _solve(problem: _Problem, time_limit: float) -> Ints | None:
         if labels is None:
             return None
         found = _better(problem, found, labels)
-    labels, is_infeasible = _integer_program(problem, time_limit)
-    if labels is not None:
-        found = _better(problem, found, labels)
-    if found is None and not is_infeasible:
+    if found is None:
         # The scores of the nodes may mislead the search, so try without them.
         labels = find_labels(allowed, problem.apart, tempering_sweeps=_LAST_EFFORT * TEMPERING_SWEEPS)
         found = None if labels is None else _better(problem, found, labels)
@@ -114,47 +116,101 @@ def _guide(problem: _Problem) -> Floats:
 
 
 def _better(problem: _Problem, found: Ints | None, labels: Ints) -> Ints:
-    labels = _improve(problem, labels)
+    """The better one of both labellings, after the second one has been improved, kicked and improved again."""
+    labels, left = _improve(problem, labels, _SWAP_WORK)
+    random = np.random.default_rng(0)
+    failed = 0
+    while left > 0 and failed < _KICKS and problem.score.shape[1] > 1:
+        failed += 1
+        kicked = labels.copy()
+        one, two = random.choice(problem.score.shape[1], size=2, replace=False).tolist()
+        chain = _chains(problem, kicked, one, two)
+        swapped = (chain >= 0) & (random.random(len(chain)) < _KICKED)[chain]
+        kicked[swapped] = one + two - kicked[swapped]
+        if problem.value(kicked) == -np.inf:  # a label that is not allowed
+            continue
+        kicked, left = _improve(problem, kicked, left)
+        if problem.value(kicked) > problem.value(labels) + _LEAST_GAIN:
+            labels, failed = kicked, 0
     return labels if found is None or problem.value(labels) > problem.value(found) else found
 
 
-def _improve(problem: _Problem, labels: Ints) -> Ints:
-    """Swap two labels along chains of hard links (Kempe chains) as long as that raises the value."""
+def _improve(problem: _Problem, labels: Ints, left: int) -> tuple[Ints, int]:
+    """Swap two labels along chains of hard links (Kempe chains) as long as that raises the value.
+
+    Returns the labels and what is left of the work that may be done.
+    """
     labels = labels.copy()
-    n_classes = problem.score.shape[1]
-    for _ in range(_SWEEPS):
-        swaps = [_swap(problem, labels, one, two) for one in range(n_classes) for two in range(one + 1, n_classes)]
+    work = _SWAP_COST + len(labels) + len(problem.apart) + 2 * len(problem.soft)
+    while left > 0:
+        swaps = []
+        for one, two in _promising(problem, labels):
+            swaps.append(_swap(problem, labels, one, two))
+            left -= work
+            if left <= 0:
+                break
         if not any(swaps):
             break
-    return labels
+    return labels, left
+
+
+def _promising(problem: _Problem, labels: Ints) -> list[tuple[int, int]]:
+    """Pairs of labels for which some node or some soft link would be better off after a swap."""
+    n_classes = problem.score.shape[1]
+    wanted = np.zeros((n_classes, n_classes), dtype=bool)
+    here = problem.score[np.arange(len(labels)), labels]
+    nodes, others = np.nonzero(problem.score > here[:, None])
+    wanted[labels[nodes], others] = True
+    a, b = labels[problem.soft].T
+    meets = (problem.gain > 0) & (a != b)
+    wanted[a[meets], b[meets]] = True
+    wanted[a[(problem.gain < 0) & (a == b)]] = True
+    wanted |= wanted.T
+    return [(int(one), int(two)) for one, two in np.argwhere(np.triu(wanted, 1))]
+
+
+def _chains(problem: _Problem, labels: Ints, one: int, two: int) -> Ints:
+    """Number of the chain of hard links between nodes of two labels that each node belongs to; -1 for other labels."""
+    here = (labels == one) | (labels == two)
+    nodes = np.flatnonzero(here)
+    number = np.cumsum(here) - 1
+    chain = np.full(len(labels), -1, dtype=np.int64)
+    chain[nodes] = component_ids(number[problem.apart[here[problem.apart].all(axis=1)]], len(nodes))
+    return chain
 
 
 def _swap(problem: _Problem, labels: Ints, one: int, two: int) -> bool:
     """Swap two labels in place, on the chains where that is better. Returns whether there were any."""
-    here = (labels == one) | (labels == two)
-    chain = component_ids(problem.apart[here[problem.apart].all(axis=1)], len(labels))
-    nodes = np.flatnonzero(here)
+    chain = _chains(problem, labels, one, two)
+    nodes = np.flatnonzero(chain >= 0)
     opposite = one + two - labels[nodes]
-    gain = np.bincount(
-        chain[nodes], problem.score[nodes, opposite] - problem.score[nodes, labels[nodes]], minlength=len(labels)
-    )
+    gain = np.bincount(chain[nodes], problem.score[nodes, opposite] - problem.score[nodes, labels[nodes]])
     # A soft link changes if exactly one of its ends does.
-    a, b = problem.soft.T
-    is_between = chain[a] != chain[b]
-    for end, other in ((a[is_between], b[is_between]), (b[is_between], a[is_between])):
+    between = np.flatnonzero(chain[problem.soft[:, 0]] != chain[problem.soft[:, 1]])
+    a, b = problem.soft[between].T
+    for end, other in ((a, b), (b, a)):
+        moves = chain[end] >= 0
         meets = (one + two - labels[end] == labels[other]).astype(float) - (labels[end] == labels[other])
-        np.add.at(gain, chain[end], np.where(here[end], meets, 0.0) * problem.gain[is_between])
+        np.add.at(gain, chain[end[moves]], meets[moves] * problem.gain[between[moves]])
     better = gain > _LEAST_GAIN
-    if is_between.any() and better.any():  # chains affect each other's gain, so swap only the best one
-        better = np.arange(len(gain)) == gain.argmax()
-    swapped = here & better[chain]
+    if not better.any():
+        return False
+    # Chains that soft links join affect each other's gain: only those that gain more than all around them are swapped.
+    joined = (chain[a] >= 0) & (chain[b] >= 0)
+    first, second = chain[a[joined]], chain[b[joined]]
+    ahead = (gain[first] > gain[second]) | ((gain[first] == gain[second]) & (first < second))
+    better[np.where(ahead, second, first)] = False
+    swapped = nodes[better[chain[nodes]]]
     labels[swapped] = one + two - labels[swapped]
-    return bool(better.any())
+    return True
 
 
-def _integer_program(problem: _Problem, time_limit: float) -> tuple[Ints | None, bool]:
-    """Labels by branch and bound, None if none were found in time; and whether there are provably none."""
+def _integer_program(problem: _Problem) -> tuple[Ints | None, bool | None]:
+    """Labels by branch and bound, and whether they are the best (True), do not exist (False) or neither is proved."""
     n, n_classes = problem.score.shape
+    n_hard, n_soft = (n + 2 * len(problem.apart)) * n_classes, len(problem.soft) * n_classes
+    if n_hard > _PROGRAM_SIZE or n_soft > _PROGRAM_SOFT:
+        return None, None
     allowed = ~np.isneginf(problem.score)
     relative = np.where(allowed, problem.score - problem.score.max(axis=1, keepdims=True), 0.0)
     one_label = _label_sums(n, n_classes)
@@ -192,12 +248,14 @@ def _integer_program(problem: _Problem, time_limit: float) -> tuple[Ints | None,
             np.repeat([1.0, -np.inf, -np.inf, -np.inf, -np.inf], n_rows),
             np.repeat([1.0, 1.0, 1.0, 0.0, 0.0], n_rows),
         ),
-        options={"time_limit": time_limit, "mip_rel_gap": 0.0},
+        options={"node_limit": _PROGRAM_NODES, "mip_rel_gap": 0.0},
     )
     if result.x is None:
-        return None, result.status == _INFEASIBLE
+        return None, False if result.status == _INFEASIBLE else None
     labels = np.asarray(result.x[: n * n_classes].reshape(n, n_classes).argmax(axis=1), dtype=np.int64)
-    return (labels if problem.value(labels) > -np.inf else None), False
+    if not problem.value(labels) > -np.inf:
+        return None, None
+    return labels, True if result.status == _OPTIMAL else None
 
 
 def _cells(nodes: Ints, n: int, n_classes: int) -> csr_array:

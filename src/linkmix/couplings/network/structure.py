@@ -58,10 +58,13 @@ class Structure:
         is_hard[self.pair_of_edge[self.hard[self.proper]]] = True
         return is_hard
 
-    def pair_potentials(self, log_same: Floats, log_different: Floats) -> tuple[Floats, Floats]:
-        """Log-potentials of the pairs from those of the edges."""
+    def check_potentials(self, log_same: Floats) -> None:
+        """Raise a ValueError unless equal labels of hard edges are impossible."""
         if not np.isneginf(log_same[self.hard]).all():
             raise ValueError("an edge that was given as hard has a finite log_same: give minus infinity")
+
+    def pair_potentials(self, log_same: Floats, log_different: Floats) -> tuple[Floats, Floats]:
+        """Log-potentials of the pairs from those of the edges."""
         n = len(self.pairs)
         same, different = (
             np.bincount(self.pair_of_edge, values[self.proper], minlength=n).astype(np.float64)  # int if empty

@@ -21,13 +21,19 @@ class TwoColouring:
 
     Attributes
     ----------
+    components : ndarray
+        These components, each once.
+    number : ndarray of shape (n,)
+        Which of them each node belongs to.
+    label : ndarray of shape (n,)
+        Label of each node in the first of both labellings.
     odd_components : ndarray
         Components without a labelling, because a cycle of cannot-links has an odd length.
     """
 
     def __init__(self, nodes: Ints, components: Ints, pairs: Ints) -> None:
         self.nodes = nodes
-        self.components, first, self._number = np.unique(components, return_index=True, return_inverse=True)
+        self.components, first, self.number = np.unique(components, return_index=True, return_inverse=True)
         # In a graph of (node, label) vertices, each label of a node is connected to the labels that it implies.
         n = len(nodes)
         a, b = np.searchsorted(nodes, pairs).T
@@ -35,7 +41,7 @@ class TwoColouring:
         _, reached = connected_components(coo_array((np.ones(2 * len(a)), ends), shape=(2 * n, 2 * n)), directed=False)
         self.odd_components = np.unique(components[reached[:n] == reached[n:]])
         # The first node of each component has label 0 in the first labelling.
-        self._label = np.where(reached[:n] == reached[first][self._number], 0, 1)
+        self.label = np.where(reached[:n] == reached[first][self.number], 0, 1)
 
     def infer(self, log_potential: Floats) -> tuple[Floats, Floats]:
         """Log-partition of each component, and marginals (n, 2) of the nodes."""
@@ -45,14 +51,14 @@ class TwoColouring:
         safe = np.where(np.isneginf(log_partition), 0.0, log_partition)
         marginals = np.empty((len(self.nodes), 2))
         rows = np.arange(len(self.nodes))
-        marginals[rows, self._label] = np.exp(first - safe)[self._number]
-        marginals[rows, 1 - self._label] = np.exp(second - safe)[self._number]
+        marginals[rows, self.label] = np.exp(first - safe)[self.number]
+        marginals[rows, 1 - self.label] = np.exp(second - safe)[self.number]
         return log_partition + scale, marginals
 
     def most_probable(self, log_potential: Floats) -> tuple[Floats, Ints]:
         """Log-potential of the best labelling of each component, and the labels (n,) of the nodes."""
         first, second, scale = self._scores(log_potential)
-        labels = np.where((first >= second)[self._number], self._label, 1 - self._label)
+        labels = np.where((first >= second)[self.number], self.label, 1 - self.label)
         return np.maximum(first, second) + scale, labels
 
     def _scores(self, log_potential: Floats) -> tuple[Floats, Floats, Floats]:
@@ -63,7 +69,7 @@ class TwoColouring:
         rows = np.arange(len(here))
         n = len(self.components)
         first, second, scale = (
-            np.bincount(self._number, values, minlength=n).astype(np.float64)
-            for values in (here[rows, self._label], here[rows, 1 - self._label], top)
+            np.bincount(self.number, values, minlength=n).astype(np.float64)
+            for values in (here[rows, self.label], here[rows, 1 - self.label], top)
         )
         return first, second, scale

@@ -1,5 +1,7 @@
 """Labels that meet all cannot-links: graph colouring in which each node has its own set of possible colours."""
 
+from heapq import heapify, heappop, heappush
+
 import numpy as np
 
 from linkmix.basics.arrays import Array, Floats, Ints
@@ -84,7 +86,7 @@ def find_labels(
         inner = [number[neighbours[node]] for node in core]
         inner = [numbers[numbers >= 0] for numbers in inner]
         try:
-            found = _backtrack(allowed[core], inner, score[core], backtracking_steps)
+            found = _backtrack(allowed[core], [numbers.tolist() for numbers in inner], score[core], backtracking_steps)
         except UndecidedError:
             found = temper(allowed[core], inner, score[core], tempering_sweeps)
             if found is None:
@@ -121,58 +123,63 @@ def _set_aside(allowed: Array, neighbours: list[Ints]) -> list[int]:
     return leaving
 
 
-def _backtrack(allowed: Array, neighbours: list[Ints], score: Floats, limit: int) -> Ints | None:
+def _backtrack(allowed: Array, neighbours: list[list[int]], score: Floats, limit: int) -> Ints | None:
     n, n_classes = allowed.shape
-    left = allowed.copy()
-    # Few labels first, then many neighbours. Nodes that have a label are ranked last.
-    last_rank = (n_classes + 1) * (n + 1)
-    rank = allowed.sum(axis=1) * (n + 1) - np.array([len(around) for around in neighbours])
-    labels = np.full(n, -1, dtype=np.int64)
+    left = [set(np.flatnonzero(row).tolist()) for row in allowed]
     by_score = np.argsort(-score, axis=1, kind="stable")
     # Labels that are allowed at the same nodes are interchangeable: of those not used yet, one is enough to try.
-    _, alike = np.unique(allowed, axis=1, return_inverse=True)
-    alike = alike.ravel()
-    used = np.zeros(n_classes, dtype=np.int64)
+    alike: list[int] = np.unique(allowed, axis=1, return_inverse=True)[1].ravel().tolist()
+    used = [0] * n_classes
+    labels = [-1] * n
+    # Few labels first, then many neighbours, then small numbers. Entries that are out of date are skipped.
+    queue = [(len(left[node]), -len(neighbours[node]), node) for node in range(n)]
+    heapify(queue)
 
     def candidates(node: int) -> list[int]:
         tried: set[int] = set()
         found = []
         for label in by_score[node].tolist():
-            if left[node, label] and (used[label] or alike[label] not in tried):
+            if label in left[node] and (used[label] or alike[label] not in tried):
                 found.append(label)
                 if not used[label]:
                     tried.add(alike[label])
         return found[::-1]
 
-    def choose() -> tuple[int, list[int], Ints | None]:
-        node = int(rank.argmin())
-        return node, candidates(node), None
+    def choose() -> tuple[int, list[int], list[int] | None]:
+        while True:
+            n_left, _, node = heappop(queue)
+            if labels[node] < 0 and n_left == len(left[node]):
+                return node, candidates(node), None
+
+    def wait(nodes: list[int]) -> None:
+        for node in nodes:
+            heappush(queue, (len(left[node]), -len(neighbours[node]), node))
 
     path = [choose()]
     for _ in range(n + limit):
         node, values, touched = path.pop()
         if touched is not None:  # take the last label back
             label = labels[node]
-            left[touched, label] = True
-            rank[touched] += n + 1
-            rank[node] -= last_rank
+            for other in touched:
+                left[other].add(label)
+            wait(touched)
             used[label] -= 1
             labels[node] = -1
         if not values:
+            wait([node])
             if not path:
                 return None
             continue
         label = values.pop()
-        around = neighbours[node]
-        touched = around[left[around, label] & (labels[around] < 0)]
-        left[touched, label] = False
-        rank[touched] -= n + 1
-        rank[node] += last_rank
+        touched = [other for other in neighbours[node] if labels[other] < 0 and label in left[other]]
+        for other in touched:
+            left[other].discard(label)
+        wait(touched)
         used[label] += 1
         labels[node] = label
         path.append((node, values, touched))
         if len(path) == n:
-            return labels
-        if left[touched].any(axis=1).all():
+            return np.array(labels, dtype=np.int64)
+        if all(left[other] for other in touched):
             path.append(choose())
     raise UndecidedError

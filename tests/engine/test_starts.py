@@ -3,8 +3,10 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.cluster import kmeans_plusplus
 
 from linkmix import LinkMixture, Links, links_satisfied, purity
+from linkmix.engine import starts
 from linkmix.engine.starts import nearest_seed
 from oracles import COVARIANCE_TYPES
 
@@ -35,6 +37,23 @@ def test_each_row_goes_to_its_nearest_seed_and_no_further(seed):
     distances = cdist(X, X)
     members = [np.flatnonzero(groups == g) for g in range(3)]
     assert any(np.array_equal(distances[:, list(seeds)].argmin(axis=1), groups) for seeds in product(*members))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_seeds_are_those_of_scikit_learn(dtype, weighted, seed, monkeypatch):
+    """Rows in the order of their values, as they are drawn from, and distances in several blocks."""
+    monkeypatch.setattr(starts, "DISTANCE_ROWS", 64)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 3)).astype(dtype)
+    X = X[np.argsort(X[:, 0])]
+    weights = rng.uniform(0.1, 3, size=200) if weighted else None
+    draws = np.random.RandomState(seed)
+    seeds, _ = kmeans_plusplus(
+        X.astype(np.float64), 6, sample_weight=weights, random_state=np.random.RandomState(seed), n_local_trials=1
+    )
+    np.testing.assert_array_equal(nearest_seed(X, 6, draws, weights), cdist(X, seeds).argmin(axis=1))
 
 
 def test_seeds_are_drawn_by_squared_distance():

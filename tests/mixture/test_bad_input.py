@@ -251,6 +251,7 @@ PARAMETERS = {
     "reliability": (["maybe", None], ["'auto'", "'given'", "'learn'"]),
     "linked_points": (["none", None, True], ["'apart'", "'both'"]),
     "init": (["kmeans", None, 3, [1, 2]], ["'kmeans++'", "'links'", "Mapping"]),
+    "acceleration": (["fast", None, True], ["'auto'", "'squarem'", "'none'"]),
     "shared_clusters": ([1, "yes", None], ["an instance of 'bool'"]),
     "warm_start": ([1, "yes", None], ["an instance of 'bool'"]),
     "random_state": (["a", 1.5, -1], ["an int in the range [0, 4294967295]"]),

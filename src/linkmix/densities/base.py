@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.native import Components
+from linkmix.native import Components, Elliptical
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +84,28 @@ class Density(ABC, Generic[ParametersT, SumsT]):
         """
         return None
 
+    def elliptical(self, parameters: ParametersT) -> Elliptical | None:
+        """The components as the native core evaluates them; None if it cannot."""
+        return None
+
     def to_native(self, parameters: ParametersT) -> Components | None:
         """The components as the native core represents them; None if the core cannot run both steps of EM alone."""
         return None
 
     def from_native(self, components: Components) -> ParametersT:
         """The inverse of `to_native`."""
+        raise NotImplementedError
+
+    def to_vector(self, parameters: ParametersT, about: ParametersT) -> Floats | None:
+        """Coordinates (C, p) of parameters, for steps along a line; None if the density has none.
+
+        ``about`` is at 0. Any numbers are valid coordinates, and units of columns do not change them. The distribution
+        a small distance e away has a Kullback-Leibler divergence of about ``e**2 / 2``.
+        """
+        return None
+
+    def from_vector(self, vector: Floats, about: ParametersT) -> ParametersT:
+        """The inverse of `to_vector`."""
         raise NotImplementedError
 
     @abstractmethod

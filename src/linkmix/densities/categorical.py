@@ -80,12 +80,22 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
         counts = self._indicators(parameters, X).T @ weights  # (d * (L + 1), C)
         return LevelSums(np.moveaxis(counts.reshape(d, n_codes + 1, -1)[:, :-1], -1, 0))
 
+    def to_vector(self, parameters: DiscreteParameters, about: DiscreteParameters) -> Floats:
+        """Logarithms of the probabilities, each in units of its standard deviation."""
+        known = about.values > 0
+        logs = np.log(np.divide(parameters.values, about.values, out=np.ones_like(about.values), where=known))
+        return (logs * np.sqrt(about.values)).reshape(len(logs), -1)
+
+    def from_vector(self, vector: Floats, about: DiscreteParameters) -> DiscreteParameters:
+        """Probabilities, which sum to one for each component and column."""
+        root = np.sqrt(about.values)
+        logs = np.divide(vector.reshape(root.shape), root, out=np.zeros_like(root), where=root > 0)
+        values = about.values * np.exp(logs)
+        return self._shares(values, about.pooled)
+
     def maximize(self, statistics: LevelSums, parameters: DiscreteParameters) -> DiscreteParameters:
         """Shares of the levels among rows and pseudo-observations together."""
-        counts = statistics.counts + self.smoothing * parameters.pooled
-        values = counts / counts.sum(axis=2, keepdims=True)
-        smallest = np.where(parameters.pooled > 0, np.finfo(np.float64).tiny, 0.0)
-        return DiscreteParameters(np.maximum(values, smallest), parameters.pooled)
+        return self._shares(statistics.counts + self.smoothing * parameters.pooled, parameters.pooled)
 
     def maximize_cautiously(self, statistics: LevelSums, parameters: DiscreteParameters) -> DiscreteParameters:
         """The same, since `maximize` is exact."""
@@ -159,6 +169,13 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
     def free_parameters(self, parameters: DiscreteParameters, n_components: int, n_features: int) -> int:
         """One less than the number of levels, for each component and column."""
         return n_components * int((parameters.pooled > 0).sum() - n_features)
+
+    @staticmethod
+    def _shares(counts: Floats, pooled: Floats) -> DiscreteParameters:
+        """Counts (C, d, L) as probabilities; no level that exists is impossible."""
+        values = counts / counts.sum(axis=2, keepdims=True)
+        smallest = np.where(pooled > 0, np.finfo(np.float64).tiny, 0.0)
+        return DiscreteParameters(np.maximum(values, smallest), pooled)
 
     def _levels(self, n_features: int) -> Ints | None:
         if self.n_levels is None:

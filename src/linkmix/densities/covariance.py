@@ -80,6 +80,16 @@ class CovarianceForm(ABC):
     def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
         """Covariances with ``reg_covar`` added to each variance."""
 
+    def to_vector(
+        self, means: Floats, covariances: Floats, about_means: Floats, about_whiteners: Floats
+    ) -> Floats | None:
+        """Coordinates (C, p) of components relative to others, or None, as in `Density.to_vector`."""
+        return None
+
+    def from_vector(self, vector: Floats, about_means: Floats, about_covariances: Floats) -> tuple[Floats, Floats]:
+        """Means and covariances with these coordinates."""
+        raise NotImplementedError
+
     def support(self, weight: Floats) -> Floats:
         """Weight behind each covariance."""
         return weight
@@ -153,6 +163,27 @@ class _Matrix(CovarianceForm):
 
     def moment(self, differences: Floats, weights: Floats) -> Floats:
         return np.asarray((differences * weights[:, None]).T @ differences)
+
+    # Coordinates: the whitened shift of the mean, then the Cholesky factor of the whitened covariance, with the
+    # logarithm of its diagonal. A tied covariance is repeated for each component.
+
+    def to_vector(self, means: Floats, covariances: Floats, about_means: Floats, about_whiteners: Floats) -> Floats:
+        C, d = means.shape
+        whiten = np.swapaxes(about_whiteners, -1, -2)  # (C, d, d) or (d, d), lower triangles
+        shift = (whiten @ (means - about_means)[:, :, None])[:, :, 0]
+        factor = np.broadcast_to(whiten @ np.linalg.cholesky(covariances), (C, d, d))
+        diagonal = np.sqrt(2.0) * np.log(np.diagonal(factor, axis1=1, axis2=2))
+        return np.concatenate([shift, diagonal, factor[:, *np.tril_indices(d, -1)]], axis=1)
+
+    def from_vector(self, vector: Floats, about_means: Floats, about_covariances: Floats) -> tuple[Floats, Floats]:
+        C, d = about_means.shape
+        shift, diagonal, below = np.split(vector, [d, 2 * d], axis=1)
+        factor = np.zeros((C, d, d))
+        factor[:, *np.tril_indices(d, -1)] = below
+        factor[:, range(d), range(d)] = np.exp(diagonal / np.sqrt(2.0))
+        root = np.linalg.cholesky(about_covariances)
+        lower = root @ (factor[0] if self.shared else factor)
+        return about_means + (root @ shift[:, :, None])[:, :, 0], lower @ np.swapaxes(lower, -1, -2)
 
     def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
         regular = np.asarray(covariances + reg_covar * np.eye(covariances.shape[-1]))
@@ -251,6 +282,21 @@ class _Variances(CovarianceForm):
     def squared_distance(self, differences: Floats, whitener: Floats) -> Floats:
         white = differences * whitener
         return np.asarray(np.square(white, out=white).sum(axis=1))
+
+    # Coordinates: the whitened shift of the mean, then the logarithms of the variances.
+
+    def to_vector(self, means: Floats, covariances: Floats, about_means: Floats, about_whiteners: Floats) -> Floats:
+        C, d = means.shape
+        whiteners = about_whiteners.reshape(C, -1)  # (C, d) or (C, 1)
+        logs = np.log(covariances.reshape(C, -1) * whiteners**2)
+        return np.concatenate([(means - about_means) * whiteners, logs * np.sqrt(d / logs.shape[1] / 2)], axis=1)
+
+    def from_vector(self, vector: Floats, about_means: Floats, about_covariances: Floats) -> tuple[Floats, Floats]:
+        C, d = about_means.shape
+        variances = about_covariances.reshape(C, -1)
+        logs = vector[:, d:] / np.sqrt(d / variances.shape[1] / 2)
+        means = about_means + vector[:, :d] * np.sqrt(variances)
+        return means, (variances * np.exp(logs)).reshape(about_covariances.shape)
 
     def regularise(self, covariances: Floats, reg_covar: float) -> Floats:
         return np.asarray(np.maximum(covariances, 0.0) + reg_covar)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
-from scipy.special import gammaln
+from scipy.special import expit, gammaln, logit
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import check_number
@@ -74,6 +74,18 @@ class _Means(Smoothed, Density[DiscreteParameters, MeanSums]):
         """Means of the columns over all rows, from sums (d,)."""
 
     @abstractmethod
+    def _natural(self, means: Floats) -> Floats:
+        """Natural parameters of the exponential family."""
+
+    @abstractmethod
+    def _mean(self, natural: Floats) -> Floats:
+        """The inverse of `_natural`."""
+
+    @abstractmethod
+    def _variance(self, means: Floats) -> Floats:
+        """Variances of columns with these means."""
+
+    @abstractmethod
     def _inside(self, means: Floats) -> Floats:
         """Means clipped to the range in which the log-density is finite."""
 
@@ -85,6 +97,15 @@ class _Means(Smoothed, Density[DiscreteParameters, MeanSums]):
         else:
             weight = weights.T @ observed
         return MeanSums(weight, weights.T @ filled)
+
+    def to_vector(self, parameters: DiscreteParameters, about: DiscreteParameters) -> Floats:
+        """Natural parameters of the columns, in units of their standard deviations."""
+        return (self._natural(parameters.values) - self._natural(about.values)) * np.sqrt(self._variance(about.values))
+
+    def from_vector(self, vector: Floats, about: DiscreteParameters) -> DiscreteParameters:
+        """Means of the columns."""
+        natural = self._natural(about.values) + vector / np.sqrt(self._variance(about.values))
+        return DiscreteParameters(self._inside(self._mean(natural)), about.pooled)
 
     def maximize(self, statistics: MeanSums, parameters: DiscreteParameters) -> DiscreteParameters:
         """Means of the rows and the pseudo-observations together."""
@@ -173,6 +194,15 @@ class Bernoulli(_Means):
     def _pool(self, weight: Floats, total: Floats) -> Floats:
         return (total + 0.5) / (weight + 1)
 
+    def _natural(self, means: Floats) -> Floats:
+        return np.asarray(logit(means))
+
+    def _mean(self, natural: Floats) -> Floats:
+        return np.asarray(expit(natural))
+
+    def _variance(self, means: Floats) -> Floats:
+        return means * (1 - means)
+
     def _inside(self, means: Floats) -> Floats:
         # The objective is concave, so the nearest point inside the limits is the maximum there.
         return np.clip(means, SMALLEST, 1 - SMALLEST)
@@ -224,6 +254,15 @@ class Poisson(_Means):
 
     def _pool(self, weight: Floats, total: Floats) -> Floats:
         return np.asarray((total + 0.5) / np.maximum(weight, 1.0))
+
+    def _natural(self, means: Floats) -> Floats:
+        return np.log(means)
+
+    def _mean(self, natural: Floats) -> Floats:
+        return np.exp(natural)
+
+    def _variance(self, means: Floats) -> Floats:
+        return means
 
     def _inside(self, means: Floats) -> Floats:
         return np.maximum(means, np.finfo(np.float64).tiny)

@@ -6,14 +6,17 @@ from typing import TypeVar
 
 import numpy as np
 
+from linkmix import native
 from linkmix.basics.arrays import Floats
 from linkmix.basics.checks import check_number
 from linkmix.densities.base import Density, ParametersT, Statistics
-from linkmix.densities.covariance import FORMS, CovarianceForm
+from linkmix.densities.covariance import FORMS, CovarianceForm, Diagonal, Full, Spherical, Tied
 from linkmix.densities.shrinkage import Shrinkage
 
 NO_SUPPORT = float(10 * np.finfo(np.float64).eps)
 """A component with less weight than this keeps its parameters: its mean would be a ratio of rounding errors."""
+NATIVE_FORMS = {Full, Tied, Diagonal, Spherical}
+"""The forms that the native core supports."""
 
 
 class MomentSums(Statistics):
@@ -60,6 +63,16 @@ class Elliptical(Density[ParametersT, Moments]):
     @property
     def _prior(self) -> Shrinkage:
         return Shrinkage(self.form, self.shrinkage)
+
+    def _evaluated(
+        self, means: Floats, covariances: Floats, whiteners: Floats, degrees: Floats | None = None
+    ) -> native.Elliptical | None:
+        """Components as the native core evaluates them; None if it does not know the form."""
+        if type(self.form) not in NATIVE_FORMS:
+            return None
+        correlated = isinstance(self.form, (Full, Tied))
+        variances = np.diagonal(covariances, axis1=-2, axis2=-1) if correlated else None
+        return native.Elliptical(self.form.name, means, whiteners, variances, degrees)
 
     @abstractmethod
     def _scatter(self, sums: Moments) -> Floats:

@@ -17,12 +17,9 @@ from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.densities import missing
 from linkmix.densities.base import given_array
-from linkmix.densities.covariance import FORMS, CovarianceForm, Diagonal, Full, Spherical, Tied
-from linkmix.densities.elliptical import NO_SUPPORT, Elliptical, MomentSums, moved_means
+from linkmix.densities.covariance import FORMS, CovarianceForm, Full, Tied
+from linkmix.densities.elliptical import NATIVE_FORMS, NO_SUPPORT, Elliptical, MomentSums, moved_means
 from linkmix.densities.missing import LOG_2_PI
-
-NATIVE_FORMS = {Full, Tied, Diagonal, Spherical}
-"""The forms that the native core supports."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,25 +112,39 @@ class Gaussian(Elliptical[GaussianParameters, GaussianSums]):
         self, parameters: GaussianParameters, X: Array, log_weights: Floats, row_weights: Floats | None
     ) -> tuple[float, GaussianSums, Floats] | None:
         """Log-likelihood, statistics and weight in one pass, by the native core."""
-        # A subclass may define its own log-density or statistics.
-        if not (type(self) is Gaussian and self._native(X)):
+        components = self.to_native(parameters)
+        if components is None or not native.serves(X):
             return None
-        log_likelihood, *sums = native.mixture_sums(
-            self.form.name, X, parameters.means, parameters.whiteners, log_weights, row_weights
-        )
-        return log_likelihood, GaussianSums(*sums), sums[0]
+        sums = native.mixture_sums(components, X, log_weights, row_weights)
+        return sums.log_likelihood, GaussianSums(sums.weight, sums.first, sums.second), sums.weight
+
+    def elliptical(self, parameters: GaussianParameters) -> native.Elliptical | None:
+        """Components unchanged; None for a subclass, which may define its own log-density."""
+        if type(self) is not Gaussian:
+            return None
+        return self._evaluated(parameters.means, parameters.covariances, parameters.whiteners)
 
     def to_native(self, parameters: GaussianParameters) -> native.Components | None:
-        """Components unchanged; None for a subclass or with a prior."""
-        if type(self) is not Gaussian or type(self.form) not in NATIVE_FORMS or self._prior.weight:
+        """Components and prior unchanged; None for a subclass, which may define its own log-density or statistics."""
+        if type(self) is not Gaussian or type(self.form) not in NATIVE_FORMS:
             return None
         return native.Components(
-            self.form.name, parameters.means, parameters.covariances, parameters.whiteners, float(self.reg_covar)
+            *(self.form.name, parameters.means, parameters.covariances, parameters.whiteners, float(self.reg_covar)),
+            prior=self._prior.weight,
+            pooled=self._prior.checked(parameters.pooled),
         )
 
     def from_native(self, components: native.Components) -> GaussianParameters:
         """Parameters unchanged."""
-        return GaussianParameters(components.means, components.covariances, components.whiteners)
+        return GaussianParameters(components.means, components.covariances, components.whiteners, components.pooled)
+
+    def to_vector(self, parameters: GaussianParameters, about: GaussianParameters) -> Floats | None:
+        """Means and covariances, in units of the covariances ``about``."""
+        return self.form.to_vector(parameters.means, parameters.covariances, about.means, about.whiteners)
+
+    def from_vector(self, vector: Floats, about: GaussianParameters) -> GaussianParameters:
+        """Means and covariances."""
+        return self._with(*self.form.from_vector(vector, about.means, about.covariances), about.pooled)
 
     def maximize(self, statistics: GaussianSums, parameters: GaussianParameters) -> GaussianParameters:
         """Weighted means and covariances, ``reg_covar`` added to the diagonal (paper, eq. mu and cov)."""

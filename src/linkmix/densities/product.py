@@ -115,6 +115,22 @@ class Product(Density[ProductParameters, ProductSums]):
             self._each(lambda name, part: part.density.statistics(parameters.parts[name], X[:, part.where], weights))
         )
 
+    def to_vector(self, parameters: ProductParameters, about: ProductParameters) -> Floats | None:
+        """Coordinates of the parts side by side; None if a part has none."""
+        vectors = self._vectors(parameters, about)
+        return None if any(vector is None for vector in vectors) else np.concatenate(vectors, axis=1)
+
+    def from_vector(self, vector: Floats, about: ProductParameters) -> ProductParameters:
+        """Parameters of each part."""
+        sizes = [own.shape[1] for own in self._vectors(about, about)]
+        vectors = dict(zip(self._parts, np.split(vector, np.cumsum(sizes)[:-1], axis=1), strict=True))
+        return ProductParameters(
+            self._each(lambda name, part: part.density.from_vector(vectors[name], about.parts[name]))
+        )
+
+    def _vectors(self, parameters: ProductParameters, about: ProductParameters) -> list[Any]:
+        return [part.density.to_vector(parameters.parts[name], about.parts[name]) for name, part in self._parts.items()]
+
     def maximize(self, statistics: ProductSums, parameters: ProductParameters) -> ProductParameters:
         """The maximum of each part."""
         return ProductParameters(

@@ -62,6 +62,10 @@ class Shrinkage:
             )
         return pooled
 
+    def checked(self, pooled: Floats | None) -> Floats | None:
+        """The pooled covariance unchanged; an error if there is a prior but no pooled covariance."""
+        return self.target(pooled) if self.weight else pooled
+
     def target(self, pooled: Floats | None) -> Floats:
         """The pooled covariance; an error if the parameters were made without a prior."""
         if pooled is None:

@@ -15,13 +15,14 @@ from numpy.random import RandomState
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
+from linkmix import native
 from linkmix.basics.arrays import Array, Floats, Ints, has_gaps
 from linkmix.basics.checks import check_number
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.densities import missing
 from linkmix.densities.base import given_array
 from linkmix.densities.covariance import FORMS, CovarianceForm, per_covariance
-from linkmix.densities.elliptical import NO_SUPPORT, Elliptical, MomentSums, moved_means
+from linkmix.densities.elliptical import NATIVE_FORMS, NO_SUPPORT, Elliptical, MomentSums, moved_means
 from linkmix.densities.gaussian import Gaussian, GaussianParameters
 from linkmix.densities.missing import LOG_2_PI
 
@@ -47,7 +48,10 @@ class StudentParameters:
 
 @dataclass(frozen=True, eq=False)
 class StudentSums(MomentSums):
-    """Sums over rows with weight w and expected u: of w, wu, expected w (log u - u), and moments weighted by wu."""
+    """Sums over rows with weight w and expected u: of w, wu, expected w (log u - u), and moments weighted by wu.
+
+    ``log_gap`` is 0 where the degrees of freedom are fixed, since nothing else needs it.
+    """
 
     weight: Floats  # (C,)
     scaled_weight: Floats  # (C,)
@@ -112,6 +116,13 @@ class StudentT(Elliptical[StudentParameters, StudentSums]):
         height = gammaln((nu + d) / 2) - gammaln(nu / 2) - d / 2 * np.log(np.pi * nu) + half_log_precision
         return np.asarray(height - (nu + d) / 2 * np.log1p(distance / nu))
 
+    def elliptical(self, parameters: StudentParameters) -> native.Elliptical | None:
+        """Components unchanged; None for a subclass, which may define its own log-density."""
+        if type(self) is not StudentT:
+            return None
+        degrees = parameters.degrees_of_freedom
+        return self._evaluated(parameters.means, parameters.scales, parameters.whiteners, degrees)
+
     def statistics(self, parameters: StudentParameters, X: Array, weights: Floats) -> StudentSums:
         """Sums with each row weighted by its expected u, about the current means."""
         nu = parameters.degrees_of_freedom
@@ -119,8 +130,10 @@ class StudentT(Elliptical[StudentParameters, StudentSums]):
         half = (nu + d) / 2
         expected = 2 * half / (nu + distance)  # (n, C)
         scaled = weights * expected
-        # E[log u] = log E[u] + digamma(half) - log(half) for the Gamma posterior of u.
-        log_gap = (weights * (np.log(expected) + digamma(half) - np.log(half) - expected)).sum(axis=0)
+        log_gap = np.zeros(weights.shape[1])
+        if self.degrees_of_freedom is None:
+            # E[log u] = log E[u] + digamma(half) - log(half) for the Gamma posterior of u.
+            log_gap = (weights * (np.log(expected) + digamma(half) - np.log(half) - expected)).sum(axis=0)
         if has_gaps(X):  # given u, a missing value has the covariance scale / u, and counts u times
             first, second = missing.moments(
                 self.form, parameters.means, parameters.whiteners, X, scaled, spread_weights=weights
@@ -128,6 +141,52 @@ class StudentT(Elliptical[StudentParameters, StudentSums]):
             return StudentSums(weights.sum(axis=0), scaled.sum(axis=0), log_gap, first, second)
         moments = Gaussian(self.form).statistics(self._as_gaussian(parameters), X, scaled)
         return StudentSums(weights.sum(axis=0), moments.weight, log_gap, moments.first, moments.second)
+
+    def mixture_sums(
+        self, parameters: StudentParameters, X: Array, log_weights: Floats, row_weights: Floats | None
+    ) -> tuple[float, StudentSums, Floats] | None:
+        """Log-likelihood, statistics and weight in one pass, by the native core."""
+        components = self.to_native(parameters)
+        if components is None or not native.serves(X):
+            return None
+        sums = native.mixture_sums(components, X, log_weights, row_weights)
+        moments = StudentSums(sums.weight, sums.scaled_weight, sums.log_gap, sums.first, sums.second)
+        return sums.log_likelihood, moments, sums.weight
+
+    def to_native(self, parameters: StudentParameters) -> native.Components | None:
+        """Components and prior unchanged; None for a subclass, which may define its own log-density or statistics."""
+        if type(self) is not StudentT or type(self.form) not in NATIVE_FORMS:
+            return None
+        return native.Components(
+            *(self.form.name, parameters.means, parameters.scales, parameters.whiteners, float(self.reg_covar)),
+            *(parameters.degrees_of_freedom, self.degrees_of_freedom is None),
+            prior=self._prior.weight,
+            pooled=self._prior.checked(parameters.pooled),
+        )
+
+    def from_native(self, components: native.Components) -> StudentParameters:
+        """Parameters unchanged."""
+        degrees = components.degrees_of_freedom
+        assert degrees is not None
+        return StudentParameters(
+            components.means, components.covariances, components.whiteners, degrees, components.pooled
+        )
+
+    def to_vector(self, parameters: StudentParameters, about: StudentParameters) -> Floats | None:
+        """Means and scales, in units of the scales ``about``, and degrees of freedom."""
+        vector = self.form.to_vector(parameters.means, parameters.scales, about.means, about.whiteners)
+        if vector is None:
+            return None
+        degrees = np.log(parameters.degrees_of_freedom / about.degrees_of_freedom)
+        return np.concatenate([vector, degrees[:, None]], axis=1)
+
+    def from_vector(self, vector: Floats, about: StudentParameters) -> StudentParameters:
+        """Means and scales; learned degrees of freedom stay within their limits."""
+        means, scales = self.form.from_vector(vector[:, :-1], about.means, about.scales)
+        degrees = about.degrees_of_freedom
+        if self.degrees_of_freedom is None:
+            degrees = np.clip(degrees * np.exp(vector[:, -1]), LEAST_DEGREES, MOST_DEGREES)
+        return StudentParameters(means, scales, self.form.whiten(scales), degrees, about.pooled)
 
     def maximize(self, statistics: StudentSums, parameters: StudentParameters) -> StudentParameters:
         """Means and scales of the weighted rows, ``reg_covar`` added; degrees of freedom if they are learned."""

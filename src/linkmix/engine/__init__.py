@@ -1,15 +1,15 @@
 """The EM engine: fits any density combined with any coupling."""
 
+from linkmix.engine.acceleration import pays
 from linkmix.engine.loop import fit
+from linkmix.engine.prediction import Mixture, class_log_joint, most_probable_classes
 from linkmix.engine.steps import (
-    class_log_joint,
     cluster_log_joint,
     expect,
     free_sums,
     label_log_density,
     log_prior,
     maximise,
-    most_probable_classes,
     renumber,
 )
 from linkmix.engine.values import Data, Expectation, Fit, FreeSums, Model, Parameters
@@ -19,6 +19,7 @@ __all__ = [
     "Expectation",
     "Fit",
     "FreeSums",
+    "Mixture",
     "Model",
     "Parameters",
     "class_log_joint",
@@ -30,5 +31,6 @@ __all__ = [
     "log_prior",
     "maximise",
     "most_probable_classes",
+    "pays",
     "renumber",
 ]

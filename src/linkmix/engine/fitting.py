@@ -81,11 +81,15 @@ def part(given: Knowledge[Array | Table], *, keep_linked: bool = False) -> Data:
     """Separate linked rows from free ones; with ``keep_linked``, linked rows are free rows as well."""
     points, weights, known = given.links.points, given.sample_weight, given.known
     if isinstance(given.X, Table):
+        apart = points[:0] if keep_linked else points
         return Data(
-            given.X.free(points[:0] if keep_linked else points, weights, known),
+            given.X.free(apart, weights, known),
             given.X.take(points),
             linked_weights=None if weights is None else weights[points],
             linked_known=None if known is None else known[points],
+            weight_outside=len(given.X) - len(apart)
+            if weights is None
+            else float(weights.sum() - weights[apart].sum()),
         )
     rows = Rows(given.X, weights, known)  # a view where no row is linked: no copy of all points
     free = rows if keep_linked else without(rows, points)
@@ -124,7 +128,16 @@ def fresh_starts(
     return [start] * n_starts
 
 
-def best_fit(model: Model, data: Data, candidates: Iterable[Start], links: Links, *, tol: float, max_iter: int) -> Fit:
+def best_fit(
+    model: Model,
+    data: Data,
+    candidates: Iterable[Start],
+    links: Links,
+    *,
+    tol: float,
+    max_iter: int,
+    accelerate: bool = False,
+) -> Fit:
     """The fit with the highest J over all starts. Starts in which a cluster degenerates are skipped, unless all do.
 
     Fits are compared by J, not by J plus log-prior: a prior that depends on the start is not comparable between starts.
@@ -136,7 +149,7 @@ def best_fit(model: Model, data: Data, candidates: Iterable[Start], links: Links
             if len(start.reliability) != len(model.coupling.annotators):
                 start = replace(start, reliability=model.coupling.first_reliability())
             with naming_rows(links, len(start.class_weights)):
-                fit = loop.fit(model, data, start, tol=tol, max_iter=max_iter)
+                fit = loop.fit(model, data, start, tol=tol, max_iter=max_iter, accelerate=accelerate)
         except DegenerateCluster as error:
             failure = error
             continue

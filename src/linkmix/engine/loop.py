@@ -6,87 +6,78 @@ from dataclasses import replace
 import numpy as np
 
 from linkmix import native
-from linkmix.basics.arrays import has_gaps
-from linkmix.engine.steps import expect, log_prior, maximise
+from linkmix.engine.acceleration import accelerated_steps
+from linkmix.engine.careful import careful_step, place
 from linkmix.engine.values import Data, Fit, Model, Parameters
 
-ROUNDING = 1e-9
-"""A relative decrease of the objective by less than this is rounding."""
 
+def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: int, accelerate: bool = False) -> Fit:
+    """Repeat both steps until the objective gains at most ``tol`` per row in a step, at most ``max_iter`` times.
 
-def fit(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: int) -> Fit:
-    """Repeat both steps until the relative gain of the objective falls below ``tol``, at most ``max_iter`` times.
-
-    With ``tol=0`` exactly ``max_iter`` M-steps are made. The last step is always an E-step.
+    The gain of a log-likelihood does not depend on the units of the columns. With ``tol=0`` exactly ``max_iter``
+    plain M-steps are made. The last step is always an E-step. A density without coordinates is not accelerated.
     """
+    if accelerate and tol > 0 and model.density.to_vector(start.components, start.components) is not None:
+        return accelerated_steps(model, data, start, least_gain=tol * data.weight, max_iter=max_iter)
     native_steps = _native_steps(model, data, start)
     parameters, converged, log_likelihood = start, False, np.nan
+    least_gain = tol * data.weight
     trace: list[float] = []
+    n_careful = 1
     while not (converged or len(trace) > max_iter):
         n_steps = max_iter - max(0, len(trace) - 1)
         if native_steps is not None:
-            parameters, gained, converged, stuck = native_steps(parameters, tol, n_steps)
-            trace += gained[1:] if trace else gained
-            log_likelihood = trace[-1]
-            if not stuck:
+            parameters, done = native_steps(parameters, least_gain, n_steps)
+            trace += done.trace[1:] if trace else done.trace
+            log_likelihood, converged = done.log_likelihood, done.converged
+            if not done.stuck:
                 break
-            n_steps = 1  # one careful step; then the core may go on
-        some = _careful_steps(model, data, parameters, tol=tol, max_iter=n_steps)
+            # One careful step, then the core may go on; more of them where it got stuck again at once.
+            n_careful = 2 * n_careful if len(done.trace) <= 1 else 1
+            n_steps = min(n_careful, max_iter + 1 - len(trace))
+        some = _careful_steps(model, data, parameters, least_gain=least_gain, max_iter=n_steps)
         parameters, converged, log_likelihood = some.parameters, some.converged, some.log_likelihood
         trace += some.trace[1:].tolist() if trace else some.trace.tolist()
     return Fit(parameters, log_likelihood, np.array(trace), converged)
 
 
-def _careful_steps(model: Model, data: Data, start: Parameters, *, tol: float, max_iter: int) -> Fit:
-    """Steps in Python that never lower the objective."""
-    parameters, expectation = start, expect(model, data, start)
-    trace = [expectation.log_likelihood + log_prior(model, start)]
-    converged = False
-    for _ in range(max_iter):
-        candidate = maximise(model, expectation, parameters)
-        after = expect(model, data, candidate)
-        objective = after.log_likelihood + log_prior(model, candidate)
-        if objective < trace[-1] - ROUNDING * abs(trace[-1]):
-            candidate = maximise(model, expectation, parameters, cautiously=True)
-            after = expect(model, data, candidate)
-            objective = after.log_likelihood + log_prior(model, candidate)
-            if objective < trace[-1] - ROUNDING * abs(trace[-1]):  # beyond numerical precision: stay
-                candidate, after, objective = parameters, expectation, trace[-1]
-        parameters, expectation = candidate, after
-        trace.append(objective)
-        if tol > 0 and abs(trace[-1] - trace[-2]) <= tol * abs(trace[-1]):
-            converged = True
-            break
-    return Fit(parameters, expectation.log_likelihood, np.array(trace), converged)
+def _careful_steps(model: Model, data: Data, start: Parameters, *, least_gain: float, max_iter: int) -> Fit:
+    """Plain steps in Python."""
+    now = place(model, data, start)
+    trace, converged = [now.objective], False
+    while not converged and len(trace) <= max_iter:
+        now = careful_step(model, data, now)
+        trace.append(now.objective)
+        converged = least_gain > 0 and trace[-1] - trace[-2] <= least_gain
+    return Fit(now.parameters, now.expectation.log_likelihood, np.array(trace), converged)
 
 
-NativeSteps = Callable[[Parameters, float, int], tuple[Parameters, list[float], bool, bool]]
+NativeSteps = Callable[[Parameters, float, int], tuple[Parameters, native.Steps]]
 
 
 def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | None:
     """The EM loop of the native core, if it supports this model and the data are small; otherwise None.
 
-    A call with parameters, tolerance and number of steps returns parameters, J before and after each step, whether the
-    tolerance was met, and whether the core got stuck. In that case the next step must be made by `_careful_steps`.
+    A call with parameters, least gain and number of steps returns the parameters after these steps, and what else the
+    core says about them. Where it got stuck, the next step must be made by `_careful_steps`.
     """
-    free = data.free
-    plain = data.free_known is None and data.linked_weights is None and data.linked_known is None
-    if not plain or start.shared_clusters or not native.active() or not isinstance(free, np.ndarray):
+    if not native.active() or not isinstance(data.free, np.ndarray):
         return None
-    components, pairs = model.density.to_native(start.components), model.coupling.to_native()
-    if components is None or pairs is None or not native.loops(components, pairs, free, data.linked):
+    components, links = model.density.to_native(start.components), model.coupling.to_native()
+    if components is None or links is None or not native.loops(components, len(data.free) + len(data.linked)):
         return None
-    if has_gaps(free) or has_gaps(data.linked):
+    groups = data.native_groups
+    if groups is None:
         return None
 
-    def steps(parameters: Parameters, tol: float, max_iter: int) -> tuple[Parameters, list[float], bool, bool]:
+    def steps(parameters: Parameters, least_gain: float, max_iter: int) -> tuple[Parameters, native.Steps]:
         components = model.density.to_native(parameters.components)
         assert components is not None
         done = native.run(
-            *(components, pairs, free, data.free_weights, data.linked),
-            *(parameters.class_weights, parameters.cluster_weights),
+            *(components, links, *groups, parameters.class_weights, parameters.cluster_weights),
+            shared_clusters=parameters.shared_clusters,
             link_weight=float(model.link_weight),
-            tol=float(tol),
+            least_gain=float(least_gain),
             max_iter=max_iter,
         )
         after = replace(
@@ -95,6 +86,6 @@ def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | 
             cluster_weights=done.cluster_weights,
             components=model.density.from_native(done.components),
         )
-        return after, done.trace, done.converged, done.stuck
+        return after, done
 
     return steps

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from scipy.optimize import linear_sum_assignment
-from sklearn.cluster import kmeans_plusplus
-from sklearn.metrics import pairwise_distances_argmin
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.densities import Gaussian
@@ -19,6 +17,8 @@ from linkmix.links import Links
 
 SHARED_OWN = 0.9
 """Initial weight of a class on its own clusters, in a shared pool."""
+DISTANCE_ROWS = 2**14
+"""Rows whose distances to a seed are computed at once."""
 LLOYD_STEPS = 10
 
 
@@ -47,21 +47,42 @@ def nearest_seed(X: Array, n_groups: int, random: RandomState, sample_weight: Fl
     The draw does not depend on the order of the rows, and a row of weight 2 counts as two equal rows.
     """
     distinct, weights = _distinct_rows(X, sample_weight)
-    X = X - X[distinct].mean(axis=0)  # far from the origin, squared distances would lose digits by cancellation
-    # One trial per seed: the paper cites the method as published, scikit-learn's default is greedy.
-    seeds, _ = kmeans_plusplus(
-        X[distinct], min(n_groups, len(distinct)), sample_weight=weights, random_state=random, n_local_trials=1
-    )
-    return np.asarray(pairwise_distances_argmin(X, seeds), dtype=np.int64)
+    # The method as published, with the draws of scikit-learn's kmeans_plusplus, whose default is greedy. Its checks
+    # would take longer than the seeds of a small class.
+    row = distinct[random.choice(len(distinct), p=weights / weights.sum())]
+    groups = np.zeros(len(X), dtype=np.int64)
+    closest = _squared_distances(X, row)
+    for group in range(1, min(n_groups, len(distinct))):
+        chances = weights * closest[distinct]
+        drawn = np.searchsorted(np.cumsum(chances), random.uniform(size=1)[0] * chances.sum())
+        distances = _squared_distances(X, distinct[min(drawn, len(distinct) - 1)])
+        groups[distances < closest] = group
+        np.minimum(closest, distances, out=closest)
+    return groups
+
+
+def _squared_distances(X: Array, row: int) -> Floats:
+    """Squared distance of all rows to one of them."""
+    out = np.empty(len(X))
+    seed = X[row].astype(np.float64)
+    for first in range(0, len(X), DISTANCE_ROWS):
+        differences = X[first : first + DISTANCE_ROWS] - seed
+        np.einsum("ij,ij->i", differences, differences, out=out[first : first + DISTANCE_ROWS])
+    return out
 
 
 def _distinct_rows(X: Array, sample_weight: Floats | None) -> tuple[Ints, Floats]:
     """Row numbers of the distinct rows, ordered by value, and how often each counts."""
     order = np.argsort(X[:, 0], kind="stable")
-    if np.any(X[order[1:], 0] == X[order[:-1], 0]):  # the first column does not settle the order
-        order = np.lexsort(X.T[::-1])
+    first = X[order, 0]
+    equal = first[1:] == first[:-1]
+    tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))  # the other columns settle their order
+    among = order[tied]
+    among = order[tied] = among[np.lexsort(X[among].T[::-1])]
     new = np.ones(len(X), dtype=bool)
-    new[1:] = np.any(X[order[1:]] != X[order[:-1]], axis=1)
+    if len(tied):
+        rows = X[among]
+        new[tied[1:]] = np.any(rows[1:] != rows[:-1], axis=1)
     group = np.cumsum(new) - 1
     weights = np.bincount(group, weights=None if sample_weight is None else sample_weight[order]).astype(np.float64)
     return order[new][weights > 0], weights[weights > 0]

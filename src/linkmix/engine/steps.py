@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkmix import native
-from linkmix.basics.arrays import Array, Floats, Ints, has_gaps, log_sum_exp, shares
+from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp, shares
 from linkmix.data.rows import Rows
 from linkmix.densities.base import Density, Statistics
 from linkmix.engine.values import Data, Expectation, FreeSums, Model, Parameters
@@ -29,35 +29,6 @@ def cluster_log_joint(density: Density[Any, Any], parameters: Parameters, X: Arr
     if parameters.shared_clusters:
         return log_density[:, None, :] + log_weights
     return log_density.reshape(len(X), *log_weights.shape) + log_weights
-
-
-def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array) -> Floats:
-    """Log of class weight times density, ``log a_m + log p(x | m)``, shape (n, M)."""
-    log_joint = np.empty((len(X), len(parameters.class_weights)))
-    first = 0
-    for some in _blocks(Rows(X), parameters.cluster_weights):
-        log_joint[first : first + len(some)] = log_sum_exp(cluster_log_joint(density, parameters, some.X))
-        first += len(some)
-    log_joint += np.log(parameters.class_weights)
-    return log_joint
-
-
-def most_probable_classes(density: Density[Any, Any], parameters: Parameters, X: Array) -> Ints:
-    """Class of each row, from the row alone; intermediate results are kept for one block at a time."""
-    log_weights = np.log(parameters.class_weights)
-    components = density.to_native(parameters.components)
-    if components is not None and not parameters.shared_clusters and native.serves(X) and not has_gaps(X):
-        return native.classes(
-            *(components.form, X, components.means, components.whiteners),
-            *((log_weights[:, None] + np.log(parameters.cluster_weights)).ravel(), len(log_weights)),
-        )
-    classes = np.empty(len(X), dtype=np.int64)
-    first = 0
-    for some in _blocks(Rows(X), parameters.cluster_weights):
-        log_joint = log_sum_exp(cluster_log_joint(density, parameters, some.X)) + log_weights
-        log_joint.argmax(axis=1, out=classes[first : first + len(some)])
-        first += len(some)
-    return classes
 
 
 def label_log_density(class_log_density: Floats, data: Data) -> Floats:
@@ -203,9 +174,13 @@ def _known(log_joint: Floats, known: Ints | None) -> Floats:
     return np.where((known[:, None] < 0) | (known[:, None] == classes), log_joint, -np.inf)
 
 
+def block_rows(n_features: int, cluster_weights: Floats) -> int:
+    """Number of rows small enough that everything computed from them stays in cache."""
+    return max(1, BLOCK_NUMBERS // (n_features + cluster_weights.size))
+
+
 def _blocks(rows: Rows, cluster_weights: Floats) -> Iterator[Rows]:
-    """Slices of rows, small enough that everything computed from one of them stays in cache."""
-    size = max(1, BLOCK_NUMBERS // (rows.X.shape[1] + cluster_weights.size))
+    size = block_rows(rows.X.shape[1], cluster_weights)
     return (rows[first : first + size] for first in range(0, len(rows), size))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from linkmix import native
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.couplings.base import BoundCoupling, LinkExpectation
 from linkmix.data.rows import Addable, FreeRows, Rows, added
@@ -70,6 +71,33 @@ class Data:
     linked_weights: Floats | None = None
     free_known: Ints | None = None
     linked_known: Ints | None = None
+    weight_outside: float = 0.0  # sum of the weights of free rows outside memory
+
+    @cached_property
+    def weight(self) -> float:
+        """Sum of the weights of all rows, free and linked: their number, if they have no weights."""
+        free = self.weight_outside
+        if isinstance(self.free, np.ndarray):
+            free = len(self.free) if self.free_weights is None else float(self.free_weights.sum())
+        return free + (len(self.linked) if self.linked_weights is None else float(self.linked_weights.sum()))
+
+    @cached_property
+    def native_groups(self) -> tuple[native.Group, native.Group, native.Group] | None:
+        """Rows in memory as the native core wants them: free ones of unknown and of known class, and linked ones.
+
+        None if the core cannot read them, or if values are missing.
+        """
+        assert isinstance(self.free, np.ndarray)
+        free, linked = Rows(self.free, self.free_weights, self.free_known), Rows(self.linked)
+        if not (native.serves(free.X) and native.serves(linked.X) and free.complete and linked.complete):
+            return None
+        is_known = np.zeros(len(free), dtype=bool) if free.known is None else free.known >= 0
+        unknown, told = (free[~is_known], free[is_known]) if is_known.any() else (free, free[:0])
+        return (
+            native.Group(unknown.X, unknown.weights),
+            native.Group(told.X, told.weights, told.known),
+            native.Group(self.linked, self.linked_weights, self.linked_known),
+        )
 
     @cached_property
     def portions(self) -> list[Rows]:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from linkmix.basics.arrays import Floats, Ints
@@ -161,5 +160,7 @@ def _check(model: object, X: object) -> None:
 
 def _agreement(labels: Sequence[Ints]) -> float:
     """Mean adjusted Rand index of all pairs of labellings."""
+    from sklearn.metrics import adjusted_rand_score  # late: a fit does without it, and the module takes 0.1 s to import
+
     found = [adjusted_rand_score(one, other) for one, other in combinations(labels, 2)]
     return float(np.mean(found)) if found else 0.0

@@ -161,6 +161,11 @@ def tempered(log_joint: Floats, temperature: float) -> Floats:
     return shares(log_joint / temperature)
 
 
+def rows_to_measure(n: int) -> Ints:
+    """The rows, out of n, by which `temperatures` measures how sure a mixture is."""
+    return np.arange(n) if n <= N_ROWS else RandomState(0).choice(n, N_ROWS, replace=False)
+
+
 def temperatures(log_joint: Floats, levels: Floats) -> Floats:
     """Temperatures that bring a mixture to each of these levels; never below 1.
 
@@ -185,7 +190,7 @@ def temperatures(log_joint: Floats, levels: Floats) -> Floats:
     n, n_classes = log_joint.shape
     if n_classes == 1:
         return np.ones(len(levels))
-    rows = np.arange(n) if n <= N_ROWS else RandomState(0).choice(n, N_ROWS, replace=False)
+    rows = rows_to_measure(n)
     below = log_joint[rows] - log_joint[rows].max(axis=1, keepdims=True)
     sure = np.array([(1 / np.exp(below / T).sum(axis=1)).mean() for T in TEMPERATURES])
     found = (sure - 1 / n_classes) / (1 - 1 / n_classes)  # falls with the temperature

@@ -20,7 +20,8 @@ from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.checks import Constraints, check_sample_weight
 from linkmix.basics.errors import InfeasibleLinks, LinkConflict
 from linkmix.couplings.statements import FIRST_RELIABILITY
-from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size, has_values
+from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size
+from linkmix.data.summary import extent
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
 from linkmix.links.checks import as_links, check_known_labels, check_links
@@ -28,6 +29,8 @@ from linkmix.mixture import model_file
 from linkmix.mixture.settings import names_annotators
 
 PointsLike = ArrayLike | Source
+DASK = ("dask", "dask_expr")
+"""Packages of Dask's arrays and data frames, which are recognised without importing them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,6 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
 
     _parameter_constraints: ClassVar[Constraints]
     _parts: ClassVar[tuple[type, ...]] = ()  # estimators that a saved one may contain
-    _reads: ClassVar[type] = Source  # points outside memory that it can read
     random_state: int | RandomState | None
 
     def fit(
@@ -117,6 +119,9 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one file, which holds no code and can be read on any machine.
+
+        ``labels_`` is part of it unless it is outside memory: in a scratch file, for more than 33 million rows that
+        were read block by block, or on a cluster.
 
         Parameters
         ----------
@@ -220,34 +225,40 @@ def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) 
     """Checked points in memory, or a table if they are elsewhere, and their columns."""
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = Blocks.from_array(X)
+    if type(X).__module__.partition(".")[0] in DASK:
+        raise ValueError(
+            f"X is a {type(X).__name__} of Dask, which this method would copy into the memory of this process: use "
+            f"linkmix.distributed.{'fit' if reset else 'predict'}(model, X, ...), or pass X.compute() if it is small"
+        )
     if isinstance(X, Iterator):
         raise ValueError(
             f"X is a {type(X).__name__}, which can be read only once: pass linkmix.Blocks of the function that makes it"
         )
-    if reset and type(X) is np.ndarray and _is_plain(X, door):
+    if type(X) is np.ndarray and (reset or _has_columns_of(estimator, X)) and _is_plain(X, door):
         door.check(X)
         return X, SeenColumns(X.shape[1])
     seen_by = copy(estimator) if reset else estimator  # scikit-learn stores on it which columns it saw
     points: Floats | Table
     if isinstance(X, Source):
-        if not isinstance(X, estimator._reads):
-            raise ValueError(
-                f"X is a {type(X).__name__}, and {type(estimator).__name__} reads arrays and Blocks: fit it to a "
-                "sample, and pass the parameters that it found to LinkMixture as init"
-            )
         table = X.enter(door)
         validate_data(seen_by, table.head, skip_check_array=True, reset=reset)
-        known, points = table.seen, table.gathered()
+        known, points = table.summary.n_values > 0, table.gathered()
     else:
         finite = "allow-nan" if door.missing else True
         array: Floats = validate_data(seen_by, X, dtype=door.kinds, ensure_all_finite=finite, reset=reset)
-        check_size(array)
-        known, points = has_values(array), array
+        low, high = extent(array)
+        check_size(low, high)
+        known, points = ~np.isnan(high), array
     if reset and not known.all():
         raise ValueError(f"column {int(np.argmin(known))} of X has no value in any row: drop it")
     if isinstance(points, np.ndarray):
         door.check(points)
     return points, SeenColumns(seen_by.n_features_in_, getattr(seen_by, "feature_names_in_", None))
+
+
+def _has_columns_of(estimator: LinkEstimator, X: Array) -> bool:
+    """Whether an array has as many columns as the fit, whose columns had no names."""
+    return X.ndim == 2 and X.shape[1] == estimator.n_features_in_ and not hasattr(estimator, "feature_names_in_")
 
 
 def _is_plain(X: Array, door: Door) -> bool:

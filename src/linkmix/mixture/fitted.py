@@ -1,6 +1,7 @@
 """The result of a fit as a value, from which an estimator sets its attributes."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.couplings.review import REVIEW, links_to_review
 from linkmix.couplings.statements import FIRST_RELIABILITY
-from linkmix.data.blocks import Table
+from linkmix.data.blocks import Table, labelled
 from linkmix.densities import Density
 from linkmix.engine.fitting import Knowledge, linked_labels
 from linkmix.engine.starts import Shape
@@ -59,7 +60,8 @@ def finished(
     labels, table = NO_ROWS, np.empty(0, dtype=REVIEW)
     if len(points):
         weights = parameters.class_weights
-        log_density = engine.class_log_joint(model.density, parameters, data.linked) - np.log(weights)
+        linked = np.asarray(data.linked, dtype=np.float64)  # few rows: double precision costs nothing
+        log_density = engine.class_log_joint(model.density, parameters, linked) - np.log(weights)
         labels = linked_labels(model.coupling, data, given.links, log_density, weights, parameters.reliability)
         table = review_links(given.links, reliability, log_density, weights)
     if given.known is not None:
@@ -92,12 +94,32 @@ def label_points(
     labels: Ints = NO_ROWS,
 ) -> Ints:
     """Most probable class of each point, from the point alone; some ``rows`` get the given ``labels``."""
-    classes = partial(engine.most_probable_classes, density, parameters)
-    if isinstance(points, Table):
-        return points.label(classes, rows, labels)  # type: ignore[no-any-return]
-    found = classes(points)
-    found[rows] = labels
-    return found
+    return labelled(points, partial(engine.most_probable_classes, density, parameters), rows, labels)
+
+
+def light(model: Any) -> Any:
+    """A copy of a fitted estimator that predicts, without what grows with the training points."""
+    other = copy(model)
+    for name in ("labels_", "links_to_review_", "leaderboard_", "init"):
+        if name in vars(other):
+            setattr(other, name, None)
+    if hasattr(model, "estimators_"):
+        other.estimators_ = [light(member) for member in model.estimators_]
+        other.best_estimator_ = other.estimators_[0]
+    return other
+
+
+def each_row(function: Callable[[Array], Array], points: Array | Table) -> Array:
+    """The result of a function of rows, one for each row; of points outside memory, block by block."""
+    if not isinstance(points, Table):
+        return function(points)
+    out = None
+    for first, some in zip(points.firsts.tolist(), points.map(function), strict=False):
+        if out is None:
+            out = np.empty((len(points), *some.shape[1:]), dtype=some.dtype)
+        out[first : first + len(some)] = some
+    assert out is not None
+    return out
 
 
 def trusted(links: Links, reliability: dict[Hashable, float]) -> Links:

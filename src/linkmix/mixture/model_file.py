@@ -255,7 +255,7 @@ class _Writer:
         self.estimators.append({})
         reference = self._once(value, {"$estimator": number})
         settings = value.get_params(deep=False)
-        fitted = {name: item for name, item in vars(value).items() if name not in settings}
+        fitted = {name: item for name, item in vars(value).items() if name not in settings and not _is_far(name, item)}
         self.estimators[number] = {
             "class": type(value).__name__,
             "settings": self.encode(settings),
@@ -281,6 +281,11 @@ class _Writer:
         self.places.append({"type": types, "shape": array.shape, "at": len(self.arrays)})
         self.arrays += little.tobytes()
         return len(self.places) - 1
+
+
+def _is_far(name: str, value: Any) -> bool:
+    """Whether these are labels outside memory, in a scratch file or on a cluster, which a model file does not hold."""
+    return name == "labels_" and type(value) is not np.ndarray
 
 
 class _Reader:

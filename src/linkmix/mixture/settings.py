@@ -12,6 +12,7 @@ from linkmix.basics.checks import Constraints, Number, at_least
 from linkmix.couplings import Coupling, Graph, Pairwise, Uncoupled
 from linkmix.data.blocks import Door
 from linkmix.densities import FORMS, Bernoulli, Categorical, CovarianceForm, Density, Gaussian, Poisson, StudentT
+from linkmix.engine import pays
 from linkmix.engine.fitting import STARTS
 from linkmix.engine.starts import Shape
 from linkmix.links import Links
@@ -44,6 +45,7 @@ CONSTRAINTS: Constraints = {
     "reg_covar": [at_least(0, Real)],
     "tol": [at_least(0, Real)],
     "max_iter": [at_least(0)],
+    "acceleration": [StrOptions({"auto", "squarem", "none"})],
     "warm_start": ["boolean"],
     "random_state": ["random_state"],
 }
@@ -62,6 +64,7 @@ class Settings(Protocol):
     coupling: str | Coupling
     reliability: str
     reg_covar: float
+    acceleration: str
 
 
 def check_combinations(of: Settings) -> None:
@@ -88,6 +91,13 @@ def shape_of(of: Settings) -> Shape:
     return Shape(of.n_classes, of.clusters_per_class, of.shared_clusters)
 
 
+def accelerates(of: Settings, n_rows: int, n_features: int) -> bool:
+    """Whether EM extrapolates its steps."""
+    return of.acceleration == "squarem" or (
+        of.acceleration == "auto" and pays(n_rows, n_features, shape_of(of).n_components)
+    )
+
+
 def density_of(of: Settings, n_features: int) -> Density[Any, Any]:
     """The density as an object."""
     if isinstance(of.density, Density):
@@ -103,8 +113,8 @@ def allows_missing(of: Settings) -> bool:
 
 def door_of(of: Settings, density: Density[Any, Any]) -> Door:
     """The checks that points must pass; single precision is kept if the density supports it."""
-    gaussian = of.density == "gaussian" or type(of.density) is Gaussian
-    return Door([np.float64, np.float32] if gaussian else [np.float64], allows_missing(of), density.check)
+    single = type(density) in (Gaussian, StudentT)
+    return Door([np.float64, np.float32] if single else [np.float64], allows_missing(of), density.check)
 
 
 def names_annotators(links: Links) -> bool:

@@ -19,7 +19,7 @@ from linkmix.engine.fitting import bind, few_threads
 from linkmix.links.checks import NO_LINKS
 from linkmix.mixture.door import let_in
 from linkmix.mixture.link_mixture import LinkMixture
-from linkmix.mixture.settings import coupling_of, density_of, door_of, shape_of
+from linkmix.mixture.settings import accelerates, coupling_of, density_of, door_of, shape_of
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,13 @@ def fit_trials(model: LinkMixture, X: ArrayLike, init: Mapping[str, ArrayLike]) 
     points: Array = rows.reshape(-1, n, d)
     firsts = starts.given_starts(density, init, shape, d, n_trials)
     bound = engine.Model(density, bind(coupling_of(model), NO_LINKS, model.n_classes), model.link_weight)
+    settings: dict[str, Any] = {"tol": model.tol, "max_iter": model.max_iter, "accelerate": accelerates(model, n, d)}
     results: list[engine.Fit | None] = []
     with few_threads(n, d):
         for trial, start in enumerate(firsts):
             own = points[trial % len(points)]
             try:
-                fit = engine.fit(bound, engine.Data(own, own[:0]), start, tol=model.tol, max_iter=model.max_iter)
+                fit = engine.fit(bound, engine.Data(own, own[:0]), start, **settings)
             except DegenerateCluster:
                 results.append(None)
             else:

@@ -45,7 +45,7 @@ BAD = [
     ("text as a feature", "id,x,n\na,1,p\nb,2,q\n", None, ["--columns", "n"], "points.csv, line 2, column 'n': 'p' is not"),
     ("nothing as a feature", "id,x,n\na,1,\nb,2,\n", None, ["--columns", "n"], "points.csv, column 'n': has no value in any"),
     ("missing value, k-means", "id,x\na,1\nb,\nc,4\nd,5\n", None, ["--method", "pck-means"], "column 'x': 1 values are missing, "),
-    ("a folder", None, None, ["FOLDER"], "is a directory"),
+    ("a folder", None, None, ["FOLDER"], "is a folder without files"),
     ("no such file", None, None, ["gone.csv"], "gone.csv: No such file or directory: check the name"),
     ("false Parquet", None, None, ["false.parquet"], "false.parquet: is not a complete Parquet file"),
     ("cut Parquet", None, None, ["cut.parquet"], "cut.parquet: is not a complete Parquet file"),

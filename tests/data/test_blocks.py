@@ -6,14 +6,17 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from linkmix import Blocks, LinkMixture, Links, engine, native
+from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, engine, native
 from linkmix.data import rows
+from linkmix.data.blocks import Door
 from linkmix.densities import Bernoulli, Categorical
 from linkmix.engine import steps
+from linkmix.search import BUDGETS
 
 ENGINES = ["native", "off"]
 
@@ -157,8 +160,130 @@ def test_a_folder_of_parquet_files(tmp_path, small_portions):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match=r"holds no file \*\.parquet"):
         Blocks.from_parquet(tmp_path / "empty")
-    with pytest.raises(ValueError, match="block 0 of X"):
-        model().fit(Blocks.from_parquet(tmp_path))  # the names are no numbers
+    with pytest.raises(ValueError, match=r"1\.parquet, column 'name' holds .*string, and no numbers"):
+        Blocks.from_parquet(tmp_path)
+    frame[300:].drop(columns="b").to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match=r"2\.parquet has no column 'b': choose from 'a', 'c', 'name'"):
+        Blocks.from_parquet(tmp_path, columns=["a", "b"])
+
+
+def test_numbers_of_all_kinds_in_parquet_files(tmp_path):
+    """As pandas reads them, which takes longer and need not be there."""
+    pd = pytest.importorskip("pandas")
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rng = np.random.default_rng(0)
+    single = rng.normal(size=9000).astype(np.float32)
+    columns = {
+        "double": pa.array(rng.normal(size=9000)),
+        "gaps": pa.array([None if i % 7 == 0 else float(i) for i in range(9000)]),
+        "whole": pa.array([None if i % 5 == 0 else i for i in range(9000)], pa.int16()),
+        "true": pa.array([None if i % 5 == 0 else i % 2 == 0 for i in range(9000)]),
+        "exact": pa.array(range(9000), pa.int64()).cast(pa.decimal128(24, 2)),
+        "empty": pa.nulls(9000),
+        "single": pa.array(single),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "all.parquet", row_group_size=4000)
+    found = np.concatenate(list(Blocks.from_parquet(tmp_path)))
+    expected = (
+        pd.read_parquet(tmp_path / "all.parquet").astype(object).map(lambda value: np.nan if value is None else value)
+    )
+    np.testing.assert_array_equal(found, expected.to_numpy(dtype=np.float64))
+    assert found.dtype == np.float64
+    alone = np.concatenate(list(Blocks.from_parquet(tmp_path, columns=["single"])))
+    assert alone.dtype == np.float32
+    np.testing.assert_array_equal(alone[:, 0], single)
+    parquet.write_table(pa.table({"single": single.astype(np.float64) + 1e-12}), tmp_path / "other.parquet")
+    both = np.concatenate(list(Blocks.from_parquet(tmp_path, columns=["single"])))
+    np.testing.assert_array_equal(both[9000:, 0], single.astype(np.float64) + 1e-12)  # no digit is lost
+
+
+def test_parquet_needs_no_pandas(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"a": np.arange(50.0), "b": np.arange(50.0) % 7}), tmp_path / "points.parquet")
+    script = f"""
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Blocker())
+from linkmix import Blocks, LinkMixture
+model = LinkMixture(2, random_state=0).fit(Blocks.from_parquet({str(tmp_path)!r}))
+print(model.feature_names_in_)
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert result.stdout == "['a' 'b']\n", result.stderr
+
+
+@pytest.mark.parametrize("n_links", [0, 40])
+def test_the_passes_over_the_blocks_are_few(small_portions, monkeypatch, n_links):
+    """A survey, a sample, each E-step and the labels.
+
+    Earlier the linked rows, the extent of the columns and their variance took a pass each: with five steps 10 instead
+    of 9 for one mixture, and 4 more than now for the search.
+    """
+    monkeypatch.setattr("linkmix.data.scaling.MOST_ROWS", 100)
+    X, y, _ = problem()
+    links = Links.from_labels(y, n_links, random_state=0)
+    passes = []
+
+    def read():
+        passes.append(len(passes))
+        return iter(cuts(X))
+
+    LinkMixture(3, tol=0, max_iter=5, random_state=0).fit(Blocks(read), links=links)
+    assert len(passes) == 1 + 1 + 6 + 1
+    passes.clear()
+    few = replace(BUDGETS["small"], n_points=300, guesses=("k-means",), shapes=("1",), more_shapes=())
+    found = AutoLinkMixture(3, budget=few, random_state=0).fit(Blocks(read), links=links)
+    n_steps = found.best_estimator_.n_iter_
+    assert n_steps > 1
+    assert len(passes) == 1 + 2 + (n_steps + 1) + 1  # two samples: one for long tails, one for the search
+
+
+def test_labels_that_outgrow_the_memory_are_in_a_scratch_file(small_portions, monkeypatch, tmp_path):
+    """A model file does not hold them."""
+    X, _, links = problem()
+    here = model().fit(Blocks(cuts(X)), links=links)
+    monkeypatch.setattr("linkmix.data.scratch.IN_MEMORY", 4000)
+    there = model().fit(Blocks(cuts(X)), links=links)
+    assert type(here.labels_) is np.ndarray
+    assert isinstance(there.labels_, np.memmap)
+    assert_equal_fits(here, there)
+    np.testing.assert_array_equal(there.predict(Blocks(cuts(X))), here.predict(X))
+    there.save(tmp_path / "there.linkmix")
+    again = LinkMixture.load(tmp_path / "there.linkmix")
+    assert not hasattr(again, "labels_")
+    np.testing.assert_array_equal(again.predict(X), here.predict(X))
+    found = AutoLinkMixture(3, budget="small", random_state=0).fit(Blocks(cuts(X)), links=links)
+    found.save(tmp_path / "found.linkmix")
+    np.testing.assert_array_equal(AutoLinkMixture.load(tmp_path / "found.linkmix").predict(X), found.predict(X))
+
+
+def test_rows_that_were_taken_are_not_read_again(small_portions):
+    X, _, _ = problem()
+    passes = []
+
+    def read():
+        passes.append(len(passes))
+        return iter(cuts(X))
+
+    table = Blocks(read).enter(Door([np.float64], False, lambda X: None))
+    twice = table.through(lambda block: 2 * block)
+    rows = np.arange(3, 900, 7)
+    np.testing.assert_array_equal(table.take(rows), X[rows])
+    np.testing.assert_array_equal(twice.take(rows[::3]), 2 * X[rows[::3]])
+    np.testing.assert_array_equal(table.take(rows[-1:]), X[rows[-1:]])
+    assert len(passes) == 2
+    np.testing.assert_array_equal(twice.take(np.array([3, 999])), 2 * X[[3, 999]])
+    np.testing.assert_array_equal(table.take(np.array([999])), X[[999]])
+    assert len(passes) == 3
 
 
 @pytest.mark.parametrize("init", ["kmeans++", "links"])
@@ -281,7 +406,7 @@ LIMITED = """
             return next(int(line.split()[1]) for line in lines if line.startswith("VmData")) * 1024
 
     X = Blocks.from_parquet(path) if kind == "parquet" else np.load(path, mmap_mode="r")
-    few = next(iter(X)).to_numpy() if kind == "parquet" else np.array(X[:10_000])
+    few = next(iter(X)) if kind == "parquet" else np.array(X[:10_000])
     fit(few, Links(must=[(0, 1)]))  # libraries take their room when they are first used
     resource.setrlimit(resource.RLIMIT_DATA, (taken() + 60 * 2**20, resource.RLIM_INFINITY))
     if kind == "loaded":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -21,7 +22,9 @@ from linkmix import Links
 from linkmix.app.cli import main
 from linkmix.basics.errors import BadFile
 from linkmix.data import rows as data_rows
-from linkmix.tables import examine_links, read_links, read_points, scratch, write_links
+from linkmix.data import scratch
+from linkmix.tables import examine_links, read_links, read_points, write_links
+from linkmix.tables.ids import TextIds
 
 N = 30_000  # the text is read in several batches then
 
@@ -193,6 +196,19 @@ def test_a_mistake_at_the_end_of_a_large_file(end, message, folder, both):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize("at_once", [10, 1000, 2**24])
+def test_repeated_ids_are_found_part_by_part(monkeypatch, at_once):
+    monkeypatch.setattr("linkmix.tables.ids.SORTED", at_once)
+    values = [f"row {row}" for row in range(3000)]
+    assert TextIds(pa.chunked_array([values[:5], values[5:]])).suspects().tolist() == []
+    for row, other in ((17, 2900), (30, 31), (2999, 0)):
+        values[row] = values[other]
+    values[50] = ""
+    values[51] = "\u00e9"
+    found = TextIds(pa.chunked_array([values[:5], values[5:]])).suspects().tolist()
+    assert found == [0, 17, 30, 31, 50, 2900, 2999]
+
+
 def test_a_scratch_folder_without_room_is_named(folder, monkeypatch):
     write(table(100)[0], "points.csv")
     monkeypatch.setattr(scratch, "IN_MEMORY", 0)
@@ -204,7 +220,7 @@ def test_a_scratch_folder_without_room_is_named(folder, monkeypatch):
 CHILD = """
 from linkmix.app.cli import main
 from linkmix.data import rows as data_rows
-from linkmix.tables import scratch
+from linkmix.data import scratch
 scratch.IN_MEMORY, data_rows.PORTION_NUMBERS = 2**20, 2**17
 main(prog_name="linkmix")
 """

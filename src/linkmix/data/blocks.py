@@ -18,23 +18,24 @@ import numpy as np
 from sklearn.utils import check_array
 
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.data import parquet
 from linkmix.data.rows import Addable, FreeRows, Rows, added, joined, portion_rows, without
+from linkmix.data.scratch import piled
+from linkmix.data.summary import Summary, summarise
 
 LARGEST = 1e150
 """Larger numbers overflow when squared."""
-PARTS = 8
-"""Number of blocks of a file in one portion."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What was found in a block: its number of rows, its header, and which columns have any value."""
+    """What was found in a block: its number of rows, its header, and a summary of its columns."""
 
     n_rows: int
     head: Any
-    seen: Array
+    columns: Summary
 
 
 @dataclass(frozen=True)
@@ -58,25 +59,18 @@ class Door:
         """Check every number of a block."""
         finite = "allow-nan" if self.missing else True
         X = check_array(block, dtype=self.kinds, ensure_all_finite=finite, ensure_min_samples=0, input_name="X")
-        check_size(X)
+        columns = summarise(X)
+        check_size(columns.low, columns.high)
         self.check(X)
         head = deepcopy(block[:0]) if hasattr(block, "columns") else np.empty_like(X[:0])  # a view would hold the block
-        return Survey(len(X), head, has_values(X))
+        return Survey(len(X), head, columns)
 
 
-def check_size(X: Array) -> None:
-    """Refuse numbers that overflow when squared."""
-    if X.size:
-        largest = float(max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)))
-        if largest > LARGEST:
-            raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
-
-
-def has_values(X: Array) -> Array:
-    """Whether each column has a value in any row."""
-    if not len(X):
-        return np.zeros(X.shape[1], dtype=bool)
-    return np.asarray(~np.isnan(np.fmax.reduce(X, axis=0)))
+def check_size(low: Array, high: Array) -> None:
+    """Refuse numbers that overflow when squared, by the extent of each column, NaN for one without values."""
+    largest = float(np.fmax.reduce([*np.ravel(high), *-np.ravel(low)], initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(f"X holds {largest:g}, too large to be squared: scale X")
 
 
 class Table(ABC):
@@ -100,17 +94,20 @@ class Table(ABC):
                 )
         self.door = door
         self.surveys = surveys
-        self.n_features = len(surveys[0].seen)
+        self.n_features = surveys[0].head.shape[1]
+        self._taken: list[tuple[Ints, Array]] = []  # rows that were read before, and are not read again
 
     @property
     def head(self) -> Any:
         """A block without rows, which has the names of the columns."""
         return self.surveys[0].head
 
-    @property
-    def seen(self) -> Array:
-        """Whether each column has a value in any row."""
-        return np.asarray(np.any([survey.seen for survey in self.surveys], axis=0))
+    @cached_property
+    def summary(self) -> Summary:
+        """Summary of each column as it was read, found by the checks, so that no further pass is needed."""
+        found = added(survey.columns for survey in self.surveys)
+        assert found is not None
+        return found
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -158,17 +155,26 @@ class Table(ABC):
         return self
 
     def take(self, rows: Ints) -> Array:
-        """Some rows, by their sorted numbers, as an array in memory."""
+        """Some rows, by their sorted numbers, as an array in memory; those that were taken before are still there."""
         if not len(rows):
             return np.empty((0, self.shape[1]))
-        return np.concatenate(list(self.map(_pick, rows)))
+        through = self.door.through or np.asarray
+        for before, X in self._taken:
+            places = np.searchsorted(before[:-1], rows)
+            if np.array_equal(before[places], rows):
+                return through(X[places])
+        as_read = copy(self)
+        as_read.door = replace(self.door, through=None)
+        X = np.concatenate(list(as_read.map(_pick, rows)))
+        self._taken.append((rows, X))
+        return through(X)
 
     def label(self, function: Callable[[Array], Ints], rows: Ints, values: Ints) -> Any:
-        """Labels of all rows by a function of a block, except for some ``rows``, which get the given values."""
-        labels = np.empty(len(self), dtype=np.int64)
-        for first, some in zip(self.firsts, self.map(partial(label_rows, function), rows, values), strict=False):
-            labels[first : first + len(some)] = some
-        return labels
+        """Labels of all rows by a function of a block, except for some ``rows``, which get the given values.
+
+        If these are too many for the memory, they are mapped from a scratch file.
+        """
+        return piled(self.map(partial(label_rows, function), rows, values))
 
 
 def _pick(block: Array, rows: Ints) -> Array:
@@ -180,6 +186,13 @@ def label_rows(function: Callable[[Array], Ints], block: Array, rows: Ints, valu
     labels = function(block)
     labels[rows] = values
     return labels
+
+
+def labelled(points: Array | Table, function: Callable[[Array], Ints], rows: Ints, values: Ints) -> Ints:
+    """Labels of all rows of an array or a table by a function, except for some rows, which get the given values."""
+    if isinstance(points, Table):
+        return points.label(function, rows, values)  # type: ignore[no-any-return]
+    return label_rows(function, points, rows, values)
 
 
 def take(points: Array | Table, rows: Ints) -> Array:
@@ -235,12 +248,14 @@ class Blocks(Source):
             )
         self._source = source
         self._array: Any = None
+        self._head: Any = None  # names of the columns, where the blocks have none
 
     @classmethod
     def from_parquet(cls, path: "str | PathLike[str]", columns: Sequence[str] | None = None) -> "Blocks":
         """Rows of a Parquet file, or of all files ``*.parquet`` in a folder, in the order of their names.
 
-        Needs the packages pyarrow and pandas: ``pip install 'linkmix[parquet]'``.
+        Needs the package pyarrow: ``pip install 'linkmix[parquet]'``. Numbers stay in single precision if all columns
+        have it.
 
         Parameters
         ----------
@@ -254,28 +269,11 @@ class Blocks(Source):
         Blocks
             Memory is bounded by a row group of the file, or about 100 megabytes if that is more.
         """
-        from pyarrow import parquet
-
-        place = Path(path)
-        files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
-        if not files:
-            raise ValueError(f"{place} holds no file *.parquet: name another folder, or a file")
-        schema = parquet.read_schema(files[0])
-        names = list(schema.names if columns is None else columns)
-        if not names:
-            raise ValueError("columns names no column: name at least one")
-        for name in names:
-            if name not in schema.names:
-                raise ValueError(f"{files[0]} has no column {name!r}: choose from {', '.join(map(repr, schema.names))}")
-        size = max(1, portion_rows(len(names)) // PARTS)  # conversion takes several times the memory
-
-        def read() -> Iterator[Any]:
-            for file in files:
-                with parquet.ParquetFile(file, pre_buffer=False) as opened:  # otherwise the whole file stays in memory
-                    for batch in opened.iter_batches(size, columns=names):
-                        yield batch.to_pandas()[names]
-
-        return cls(read)
+        files = parquet.files_in(Path(path))
+        schema = parquet.schema_of(files, columns)
+        blocks = cls(lambda: parquet.read(files, schema))
+        blocks._head = schema.empty_table()
+        return blocks
 
     @classmethod
     def from_array(cls, X: Any) -> "Blocks":
@@ -321,6 +319,11 @@ class _Stream(Table):
     def __init__(self, door: Door, surveys: list[Survey], blocks: Blocks) -> None:
         super().__init__(door, surveys)
         self.blocks = blocks
+
+    @property
+    def head(self) -> Any:
+        """A block without rows, which has the names of the columns."""
+        return super().head if self.blocks._head is None else self.blocks._head
 
     def gathered(self) -> Table | Array:
         """An array if all rows fit into one portion, otherwise the table itself."""

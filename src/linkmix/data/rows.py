@@ -67,6 +67,13 @@ def added(sums: Iterable[Addable]) -> Addable | None:
     return total
 
 
+def by_blocks(function: Callable[[Array], Array], X: Array, size: int, out: Array) -> Array:
+    """Fill ``out`` with the result of a function of rows, some rows at a time."""
+    for first in range(0, len(X), size):
+        out[first : first + size] = function(X[first : first + size])
+    return out
+
+
 def without(rows: Rows, left_out: Ints) -> Rows:
     """All rows except some, given by their sorted numbers."""
     if not len(left_out):

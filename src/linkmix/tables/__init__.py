@@ -1,10 +1,10 @@
 """Points, links and labels in files, and from ids to rows and back."""
 
+from linkmix.data.scratch import piled
 from linkmix.tables.examination import Examination, examine_links
 from linkmix.tables.labels import write_labels
 from linkmix.tables.links import LinkLine, read_link_lines, read_links, to_links, write_links
-from linkmix.tables.points import Points, column_names, read_points
-from linkmix.tables.scratch import piled
+from linkmix.tables.points import Points, column_names, read_numbers, read_points
 
 __all__ = [
     "Examination",
@@ -15,6 +15,7 @@ __all__ = [
     "piled",
     "read_link_lines",
     "read_links",
+    "read_numbers",
     "read_points",
     "to_links",
     "write_labels",

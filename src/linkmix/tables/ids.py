@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkmix.basics.arrays import Array, Ints
+from linkmix.data import scratch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,6 +17,8 @@ Ids = Sequence[str] | Array
 """Ids of points, in the order of their rows."""
 BLOCK = 2**16
 """Rows that are looked at together."""
+SORTED = 2**24
+"""About how many ids are sorted at once to find repeated ones: 128 megabytes of codes."""
 
 
 class IdColumn(Sequence[str]):
@@ -93,21 +96,25 @@ class TextIds(IdColumn):
 
     def suspects(self) -> Ints:
         """Rows that may share an id with another, and rows without one, in their order; usually none."""
-        codes, empty = self._codes()
-        codes.sort()
-        repeated = np.unique(codes[1:][codes[1:] == codes[:-1]])
-        if not len(repeated):
-            return empty
-        return np.union1d(empty, np.flatnonzero(np.isin(self._codes()[0], repeated)))
+        rows: list[Ints] = []
+        codes = scratch.piled(self._codes(rows))
+        n_parts = 1 + len(codes) // SORTED
+        for part in range(n_parts):
+            some = np.concatenate([block[block % n_parts == part] for _, block in _blocks(codes)])
+            some.sort()
+            repeated = some[1:][some[1:] == some[:-1]]
+            if len(repeated):
+                rows += [first + np.flatnonzero(np.isin(block, repeated)) for first, block in _blocks(codes)]
+        return np.unique(np.concatenate(rows))
 
-    def _codes(self) -> tuple[Array, Ints]:
-        """A number for each id, and the rows where it is empty."""
-        codes, empty, first = np.empty(len(self), dtype=np.uint64), [], 0
+    def _codes(self, empty: list[Ints]) -> Iterator[Array]:
+        """A number for each id, chunk by chunk; the rows where it is empty are added to a list."""
+        first = 0
         for chunk in self._column.chunks:
-            lengths, codes[first : first + len(chunk)] = _codes(chunk)
+            lengths, codes = _codes(chunk)
             empty.append(first + np.flatnonzero(lengths == 0))
             first += len(chunk)
-        return codes, np.concatenate(empty)
+            yield codes
 
     def _at(self, row: int) -> str:
         return str(self._column[row].as_py())
@@ -165,6 +172,11 @@ def rows_of(ids: Ids, values: Collection[str]) -> dict[str, int]:
     if isinstance(ids, IdColumn):
         return ids.rows_of(values)
     return {value: row for row, value in enumerate(ids) if value in values}
+
+
+def _blocks(codes: Array) -> Iterator[tuple[int, Array]]:
+    """Slices, each with the number of its first row."""
+    return ((first, np.asarray(codes[first : first + 2**20])) for first in range(0, len(codes), 2**20))
 
 
 def _codes(chunk: "pa.StringArray") -> tuple[Ints, Array]:

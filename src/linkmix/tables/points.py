@@ -1,20 +1,25 @@
-"""Points from CSV, TSV and Parquet files."""
+"""Points from CSV, TSV and Parquet files, also from many of them as one table."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.errors import BadFile
 from linkmix.data.blocks import Blocks
+from linkmix.data.scratch import Texts, piled
 from linkmix.data.summary import Summary, summarise
 from linkmix.tables.ids import IdColumn, RowNumbers, TextIds
-from linkmix.tables.scratch import Texts, piled
-from linkmix.tables.sources import Columns, Parquet, ReadAgain, Text, open_source
+from linkmix.tables.parts import Parts, open_source
+from linkmix.tables.sources import Columns, Parquet, ReadAgain, Text, open_file
 from linkmix.tables.text import listed
+
+Source = Parquet | Text | Parts
+"""Tables that points are read from."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,10 @@ class Points:
         Name of the column with the ids.
     left_out : tuple of str
         Columns without any value, which are in neither `X` nor `texts`.
+    files : tuple of Path
+        The files in the order in which they were read, if there are several.
+    described : Summary or None
+        Summary of `X`, if reading has found it.
     """
 
     ids: IdColumn | Array
@@ -44,11 +53,13 @@ class Points:
     texts: Mapping[str, Array] = field(default_factory=dict)
     id_column: str | None = None
     left_out: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    described: Summary | None = field(default=None, repr=False)
 
     @cached_property
     def summary(self) -> Summary:
         """Extent, mean and spread of each column of `X`."""
-        return summarise(self.X)
+        return self.described or summarise(self.X)
 
 
 def read_points(
@@ -60,7 +71,7 @@ def read_points(
     text_columns: Sequence[str] = (),
     progress: bool = False,
 ) -> Points:
-    r"""Read points from a CSV, TSV or Parquet file.
+    r"""Read points from a CSV, TSV or Parquet file, or from many files as one table.
 
     A table of more than 256 MB is read in parts. Its numbers and its ids go to scratch files in the folder that
     ``TMPDIR`` names, which disappear with the points.
@@ -68,9 +79,10 @@ def read_points(
     Parameters
     ----------
     path : path
-        The file. It is read as Parquet if it begins like Parquet, otherwise as text in UTF-8 with column names in its
-        first line. The separator is a tab if the name ends in ``.tsv`` and otherwise a comma; if the first line has
-        none, a comma, tab or semicolon that it has.
+        The file; or a folder, or a pattern such as ``parts/*.parquet``, whose files have the same columns and are read
+        in the order of their names. A file is read as Parquet if it begins like Parquet, otherwise as text in UTF-8
+        with column names in its first line. The separator is a tab if the name ends in ``.tsv`` and otherwise a comma;
+        if the first line has none, a comma, tab or semicolon that it has.
     id : str, optional
         Column with the ids, which are kept as text: 007 stays 007. By default the column called ``id``, if there is
         one; otherwise rows are numbered from 0.
@@ -105,7 +117,34 @@ def read_points(
     >>> points.texts["name"].tolist()
     ['anna', 'bob']
     """
-    return _read(open_source(path), id, columns, texts, tuple(text_columns), progress)
+    return _read(open_source(Path(path)), id, columns, texts, tuple(text_columns), progress)
+
+
+def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats:
+    """Read some columns of numbers from one file, without ids.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    columns : sequence of str
+        The columns, in this order.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+    """
+    source, names = open_file(path), list(columns)
+    source.choose(names, (), names)
+    while True:
+        try:
+            reading = _Reading(source, names, [], False, False)
+        except ReadAgain:
+            continue
+        for name in names:
+            if name not in reading.numbers and reading.n_filled[name]:
+                source.refuse_text(name)
+        return reading.X
 
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:
@@ -114,17 +153,17 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     Parameters
     ----------
     path : path
-        The file.
+        The file, folder or pattern.
 
     Returns
     -------
     list of str
     """
-    return open_source(path).names
+    return open_source(Path(path)).names
 
 
 def _read(
-    source: Parquet | Text,
+    source: Source,
     id: str | None,
     columns: Sequence[str] | None,
     texts: bool,
@@ -176,15 +215,16 @@ def _read(
     for name in features:
         if name in reading.infinite:
             row, value = reading.infinite[name]
-            raise BadFile(
-                path, f"{value} is not a finite number: correct it, or leave it empty", source.line(row), name
-            )
-    X = reading.X
+            file, line = source.place(row)
+            raise BadFile(file, f"{value} is not a finite number: correct it, or leave it empty", line, name)
+    X, described = reading.X, reading.described
     if len(features) < len(reading.numbers):
         kept = [reading.numbers.index(name) for name in features]
         X = piled(block[:, kept] for block in Blocks.from_array(X))
+        described = Summary(*(array[kept] for array in astuple(described)))
     ids = RowNumbers(reading.n_rows) if id_column is None else _ids(source, reading.texts[id_column], id_column)
-    return Points(ids, tuple(features), X, found_texts, id_column, tuple(left_out))
+    files = tuple(source.files) if isinstance(source, Parts) else ()
+    return Points(ids, tuple(features), X, found_texts, id_column, tuple(left_out), files, described)
 
 
 class _Reading:
@@ -202,11 +242,11 @@ class _Reading:
         Number of values in each column.
     infinite : dict of str to tuple of int and float
         Row and value of the first number of a column that is not finite.
+    described : Summary
+        Summary of `X`.
     """
 
-    def __init__(
-        self, source: Parquet | Text, candidates: list[str], as_text: list[str], texts: bool, progress: bool
-    ) -> None:
+    def __init__(self, source: Source, candidates: list[str], as_text: list[str], texts: bool, progress: bool) -> None:
         self.n_rows = 0
         self.numbers = [name for name in candidates if source.is_number(name)]
         kept = [*as_text, *(name for name in candidates if texts and name not in self.numbers)]
@@ -214,9 +254,10 @@ class _Reading:
         self.n_filled = dict.fromkeys([*candidates, *as_text], 0)
         self.infinite: dict[str, tuple[int, float]] = {}
         batches = source.batches()
+        self.described = summarise(np.empty((0, len(self.numbers))))
         self.X = piled(self._blocks(source, _with_bar(source, batches) if progress else batches))
 
-    def _blocks(self, source: Parquet | Text, batches: Iterable[tuple[int, Columns]]) -> Iterator[Floats]:
+    def _blocks(self, source: Source, batches: Iterable[tuple[int, Columns]]) -> Iterator[Floats]:
         for n_rows, columns in batches:
             block = np.empty((n_rows, len(self.numbers)))
             for place, name in enumerate(self.numbers):
@@ -230,16 +271,16 @@ class _Reading:
             yield block
 
     def _look(self, block: Floats) -> None:
-        n_filled = np.count_nonzero(~np.isnan(block), axis=0)
-        infinite = np.isinf(block)
-        for place, name in enumerate(self.numbers):
-            self.n_filled[name] += int(n_filled[place])
-        for place in np.flatnonzero(infinite.any(axis=0)).tolist():
-            row = int(np.argmax(infinite[:, place]))
+        found = summarise(block)
+        for name, n_filled in zip(self.numbers, found.n_values.tolist(), strict=True):
+            self.n_filled[name] += n_filled
+        for place in np.flatnonzero(np.isinf(found.low) | np.isinf(found.high)).tolist():
+            row = int(np.argmax(np.isinf(block[:, place])))
             self.infinite.setdefault(self.numbers[place], (self.n_rows + row, float(block[row, place])))
+        self.described = self.described + found
 
 
-def _with_bar(source: Parquet | Text, batches: Iterable[tuple[int, Columns]]) -> Iterator[tuple[int, Columns]]:
+def _with_bar(source: Source, batches: Iterable[tuple[int, Columns]]) -> Iterator[tuple[int, Columns]]:
     try:
         from tqdm import tqdm
     except ImportError:
@@ -251,17 +292,19 @@ def _with_bar(source: Parquet | Text, batches: Iterable[tuple[int, Columns]]) ->
             bar.update(source.done - bar.n)
 
 
-def _ids(source: Parquet | Text, texts: Texts, id_column: str) -> IdColumn:
+def _ids(source: Source, texts: Texts, id_column: str) -> IdColumn:
     ids = TextIds(texts.column())
     row_of: dict[str, int] = {}
     for row in ids.suspects().tolist():
         value = ids[row]
         if value == "":
-            raise BadFile(source.path, "the id is empty: give every row an id", source.line(row), id_column)
+            file, line = source.place(row)
+            raise BadFile(file, "the id is empty: give every row an id", line, id_column)
         if row_of.setdefault(value, row) != row:
-            first, line = source.line(row_of[value]), source.line(row)
-            where = f"row {row_of[value]}" if first is None else f"line {first}"
-            raise BadFile(
-                source.path, f"id {value!r} is also on {where}: give every row an id of its own", line, id_column
-            )
+            file, line = source.place(row)
+            other, other_line = source.place(row_of[value])
+            where = f"row {row_of[value]}" if other_line is None else f"line {other_line}"
+            if other != file:
+                where = f"{other}" if other_line is None else f"{where} of {other}"
+            raise BadFile(file, f"id {value!r} is also on {where}: give every row an id of its own", line, id_column)
     return ids

@@ -10,12 +10,15 @@ import numpy as np
 
 from linkmix.basics.arrays import Floats
 from linkmix.basics.errors import BadFile
+from linkmix.data import scratch
+from linkmix.data.parquet import is_numeric
 from linkmix.data.rows import portion_rows
-from linkmix.tables import scratch, text
+from linkmix.tables import text
 from linkmix.tables.text import MISSING, as_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import parquet
 
 MOSTLY = 0.5
 """A column with a larger share of numbers than this is numeric, and its other values are mistakes."""
@@ -29,7 +32,7 @@ class ReadAgain(Exception):
     """A column is not what the beginning of the file suggested: read the file again."""
 
 
-def open_source(path: str | os.PathLike[str]) -> "Text | Parquet":
+def open_file(path: str | os.PathLike[str]) -> "Text | Parquet":
     """A table by the first bytes of the file, or its ending."""
     file = as_file(path)
     with file.open("rb") as opened:
@@ -47,6 +50,8 @@ class Text:
         Names of all columns.
     size, done : int
         Bytes of the file, and how many of them have been read.
+    n_bytes, is_large : int and bool
+        About how much memory all of it would take, and whether it is read in parts.
     """
 
     unit = "B"
@@ -57,7 +62,9 @@ class Text:
         self.separator = text.find_separator(path)
         self.names = text.read_header(path, self.separator)
         self.size, self.done = path.stat().st_size, 0
+        self.n_bytes, self.is_large = self.size, self.size > scratch.IN_MEMORY
         self._kinds: dict[str, pa.DataType] = {}
+        self._blank: set[str] = set()  # columns without a value in the first block of the file
         self._odd: set[str] = set()  # columns of numbers that Arrow does not know, such as +5
 
     def choose(self, wanted: Sequence[str], as_text: Sequence[str], as_numbers: Sequence[str]) -> None:
@@ -75,6 +82,17 @@ class Text:
         import pyarrow as pa
 
         return pa.types.is_floating(self._kinds[name]) or name in self._odd
+
+    def is_blank(self, name: str) -> bool:
+        """Whether the beginning of the file does not tell what a column holds."""
+        return name in self._blank
+
+    def settle(self, name: str, is_number: bool) -> None:
+        """Read a column that may be either as numbers or as text, as other files tell."""
+        import pyarrow as pa
+
+        if name in self._blank:
+            self._kinds[name] = pa.float64() if is_number else pa.string()
 
     def batches(self) -> Iterator[tuple[int, Columns]]:
         """Number of rows and all chosen columns, batch by batch.
@@ -119,9 +137,9 @@ class Text:
 
         return pc.sum(pc.not_equal(pc.utf8_trim_whitespace(column), "")).as_py() or 0
 
-    def line(self, row: int) -> int | None:
-        """Line of the file that a row begins on."""
-        return text.line_of(self.path, self.separator, row)
+    def place(self, row: int) -> tuple[Path, int | None]:
+        """File and line that a row begins on."""
+        return self.path, text.line_of(self.path, self.separator, row)
 
     def refuse_text(self, name: str) -> NoReturn:
         """Name the first value of a column that is not a number."""
@@ -132,7 +150,8 @@ class Text:
         remedy = "correct it, leave it empty, or choose other columns"
         if text.as_number(value.replace(",", ".")) is not None:
             remedy = "write it with a decimal point and without thousands separators"
-        raise BadFile(self.path, f"{_short(value)} is not a number: {remedy}", self.line(row), name)
+        _, line = self.place(row)
+        raise BadFile(self.path, f"{_short(value)} is not a number: {remedy}", line, name)
 
     def _guess(self, names: list[str]) -> "dict[str, pa.DataType]":
         """Number or text, by the first block of the file."""
@@ -145,6 +164,7 @@ class Text:
         except pa.ArrowInvalid:
             self._refuse_shape()
             raise
+        self._blank = {name for name in names if pa.types.is_null(schema.field(name).type)}
         numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)
         return {
             name: pa.float64() if any(is_kind(schema.field(name).type) for is_kind in numeric) else pa.string()
@@ -159,7 +179,7 @@ class Text:
         if not names:  # neither ids nor features: only rows are counted
             names, kinds = self.names[:1], {}
         self.done = 0
-        if not self._is_large:
+        if not self.is_large:
             self.done = self.size
             yield csv.read_csv(self.path, **self._options(names, kinds))
             return
@@ -179,13 +199,9 @@ class Text:
             row += table.num_rows
 
     @cached_property
-    def _is_large(self) -> bool:
-        return self.size > scratch.IN_MEMORY
-
-    @cached_property
     def _has_quotes(self) -> bool:
         """Whether values may hold line breaks, which keeps Arrow from reading blocks side by side."""
-        return self._is_large or _holds(self.path, b'"')
+        return self.is_large or _holds(self.path, b'"')
 
     def _options(self, names: list[str], kinds: "Mapping[str, pa.DataType] | None") -> dict[str, Any]:
         from pyarrow import csv
@@ -274,26 +290,31 @@ class Parquet:
         Names of all columns.
     size, done : int
         Rows of the file, and how many of them have been read.
+    n_bytes, is_large : int and bool
+        About how much memory all of it would take, and whether it is read in parts.
+    odd : set of str
+        Columns that Arrow cannot write as text.
     """
 
     unit = " rows"
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
-        from pyarrow import parquet
 
         self.path = path
-        try:  # without pre_buffer=False all of the file would stay in memory
-            self._file = parquet.ParquetFile(path, memory_map=True, pre_buffer=False)
+        try:
+            with self._open() as file:
+                schema, self.size = file.schema_arrow, int(file.metadata.num_rows)
         except (pa.ArrowInvalid, OSError) as error:
             raise BadFile(path, f"is not a complete Parquet file ({_reason(error)}): write it again") from None
-        schema = self._file.schema_arrow
         self.names = [name for name in schema.names if not name.startswith(_PANDAS_INDEX)]
         text.check_names(path, self.names)
-        self.size, self.done = int(self._file.metadata.num_rows), 0
+        self.done = 0
+        self.n_bytes = 8 * self.size * len(self.names)
+        self.is_large = self.n_bytes > scratch.IN_MEMORY
+        self.odd: set[str] = set()  # columns that Arrow cannot write as text
         self._types = {name: schema.field(name).type for name in self.names}
         self._chosen: list[str] = []
-        self._odd: set[str] = set()  # columns that Arrow cannot write as text
 
     def choose(self, wanted: Sequence[str], as_text: Sequence[str], as_numbers: Sequence[str]) -> None:
         """Choose columns; the file says what they hold."""
@@ -301,10 +322,16 @@ class Parquet:
 
     def is_number(self, name: str) -> bool:
         """Whether a column holds numbers or truth values."""
+        return is_numeric(self._types[name]) and not self.is_blank(name)
+
+    def is_blank(self, name: str) -> bool:
+        """Whether a column has no type, since it has no value in any row."""
         import pyarrow as pa
 
-        numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
-        return any(is_kind(self._types[name]) for is_kind in numeric)
+        return bool(pa.types.is_null(self._types[name]))
+
+    def settle(self, name: str, is_number: bool) -> None:
+        """Nothing to do: a column without values can be read as numbers and as text."""
 
     def batches(self) -> Iterator[tuple[int, Columns]]:
         """Number of rows and all chosen columns, batch by batch."""
@@ -325,22 +352,22 @@ class Parquet:
         """Values of a column as text; nothing is an empty text."""
         import pyarrow as pa
 
-        if name in self._odd:
+        if name in self.odd:
             values = ["" if value is None else str(value) for value in column.to_pylist()]
             return pa.chunked_array([pa.array(values, pa.string())])
         try:
             return column.cast(pa.string()).fill_null("")
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            self._odd.add(name)
+            self.odd.add(name)
             raise ReadAgain from None  # so that all values are written the same way
 
     def n_filled(self, column: "pa.ChunkedArray") -> int:
         """Number of values."""
         return len(column) - int(column.null_count)
 
-    def line(self, row: int) -> None:
-        """Parquet has no lines."""
-        return
+    def place(self, row: int) -> tuple[Path, None]:
+        """The file; Parquet has no lines."""
+        return self.path, None
 
     def refuse_text(self, name: str) -> NoReturn:
         """Name the type of a column that holds no numbers."""
@@ -357,13 +384,19 @@ class Parquet:
         """The whole file at once, or a large one in parts."""
         import pyarrow as pa
 
-        is_large = 8 * self.size * len(names) > scratch.IN_MEMORY
-        n_rows = portion_rows(len(names)) if is_large else max(self.size, 1)
+        n_rows = portion_rows(len(names)) if self.is_large else max(self.size, 1)
         try:
-            for batch in self._file.iter_batches(n_rows, columns=names):
-                yield pa.Table.from_batches([batch])
+            with self._open() as file:
+                for batch in file.iter_batches(n_rows, columns=names):
+                    yield pa.Table.from_batches([batch])
         except (pa.ArrowInvalid, OSError) as error:
             raise BadFile(self.path, f"is damaged ({_reason(error)}): write it again") from None
+
+    def _open(self) -> "parquet.ParquetFile":
+        from pyarrow import parquet
+
+        # With pre_buffer all of it would stay in memory; a mapped file that becomes shorter would kill the process.
+        return parquet.ParquetFile(self.path, pre_buffer=False)
 
 
 def _reason(error: Exception) -> str:

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkmix.basics.arrays import Floats
+from linkmix.basics.arrays import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,17 +21,17 @@ IN_MEMORY = 2**28
 """Bytes that are held in memory; more go to a file."""
 
 
-def piled(blocks: Iterable[Floats]) -> Floats:
+def piled(blocks: Iterable[Array]) -> Array:
     """Put blocks of rows on top of each other.
 
     Parameters
     ----------
-    blocks : iterable of ndarray of float64, shape (any number, n_columns)
-        At least one block, which may be empty.
+    blocks : iterable of ndarray of shape (any number, ...)
+        At least one block, which may be empty; all of one type.
 
     Returns
     -------
-    ndarray of shape (n_rows, n_columns)
+    ndarray of shape (n_rows, ...)
         A read-only `numpy.memmap` of a file without a name, if there are too many numbers for the memory.
 
     Examples
@@ -39,15 +39,15 @@ def piled(blocks: Iterable[Floats]) -> Floats:
     >>> piled(np.full((2, 2), value) for value in (1.0, 2.0)).tolist()
     [[1.0, 1.0], [1.0, 1.0], [2.0, 2.0], [2.0, 2.0]]
     """
-    waiting: list[Floats] = []
-    n_bytes = n_rows = n_columns = 0
+    waiting: list[Array] = []
+    n_bytes = n_rows = 0
     file: IO[bytes] | None = None
     with ExitStack() as stack:
         for block in blocks:
             if len(waiting) == 1 and not len(waiting[0]):
                 waiting.clear()
             waiting.append(np.ascontiguousarray(block))
-            n_rows, n_columns = n_rows + len(block), block.shape[1]
+            n_rows += len(block)
             n_bytes += block.nbytes
             if n_bytes > IN_MEMORY:
                 with _room(n_bytes):
@@ -61,7 +61,7 @@ def piled(blocks: Iterable[Floats]) -> Floats:
             return waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
         with _room(n_bytes):
             file.flush()  # writing through the map instead would kill the process on a full disk
-        return np.memmap(file, dtype=np.float64, mode="r", shape=(n_rows, n_columns))  # which holds the file
+        return np.memmap(file, dtype=block.dtype, mode="r", shape=(n_rows, *block.shape[1:]))  # which holds the file
 
 
 class Texts:

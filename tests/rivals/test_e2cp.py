@@ -21,7 +21,7 @@ def some_graph(seed=0, n=40, n_links=15):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     links = Links.from_labels(rng.integers(3, size=n), n_links, random_state=seed)
-    weights = e2cp.neighbour_graph(X, 5)
+    weights = e2cp.neighbour_graph(e2cp.nearest(X, 5))
     return X, links, weights, links_matrix(links, n)
 
 
@@ -66,6 +66,29 @@ def test_blocks_of_linked_points_add_up(monkeypatch):
     np.testing.assert_allclose(e2cp.propagated_on_edges(similarity, signs, 0.8, a, b), whole, rtol=0, atol=1e-14)
 
 
+def test_many_linked_points_need_no_eigenvectors_of_the_links(monkeypatch):
+    _, _, weights, signs = some_graph()
+    similarity = e2cp.normalised(weights)
+    whole = e2cp.propagated(similarity, signs, 0.8)
+    monkeypatch.setattr(e2cp, "LARGEST_LINKED", 0)
+    np.testing.assert_allclose(e2cp.propagated(similarity, signs, 0.8), whole, rtol=0, atol=1e-12)
+    a, b = weights.nonzero()
+    np.testing.assert_allclose(e2cp.propagated_on_edges(similarity, signs, 0.8, a, b), whole[a, b], atol=1e-12)
+
+
+@pytest.mark.parametrize("n_features", [2, 8])
+def test_nearest_neighbours_are_the_nearest_and_copies_are_at_zero(n_features):
+    """With many columns all pairs are compared, by products of matrices that lose digits far from the origin."""
+    X = np.random.default_rng(0).normal(size=(60, n_features)) + 1e3
+    X[1] = X[0]
+    found = e2cp.nearest(X, 5)
+    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    np.fill_diagonal(distances, np.inf)
+    np.testing.assert_allclose(found.distances, np.sort(distances, axis=1)[:, :5], rtol=1e-9)
+    assert found.distances[0, 0] == 0
+    assert found.others[0, 0] == 1
+
+
 def test_neighbour_graph_by_brute_force():
     X, _, weights, _ = some_graph()
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
@@ -104,7 +127,7 @@ def test_similarities_stay_symmetric_and_between_zero_and_one(graph, rescale):
 def test_without_links_the_graph_is_left_alone(graph):
     X, _, _, _ = some_graph()
     found = E2CP(3, graph=graph, n_neighbors=4, random_state=0).fit(X).affinity_matrix_
-    expected = e2cp.neighbour_graph(X, 4).toarray()
+    expected = e2cp.neighbour_graph(e2cp.nearest(X, 4)).toarray()
     np.testing.assert_array_equal(found if graph == "dense" else found.toarray(), expected)
 
 

@@ -29,7 +29,7 @@ OLD_FILE = Path(__file__).parents[1] / "mixture" / "models" / "format-1.linkmix"
 
 
 def contest(links, known=None, budget=FEW_RECIPES, n_classes=3, weights=None):
-    views = scalings(X, budget.settings.skewed, budget.settings.enough_skewed)
+    views = scalings(X, budget.settings)
     return contest_of(Knowledge(X, links, weights, known), views, n_classes, budget, seed=7)
 
 
@@ -62,7 +62,7 @@ def test_each_link_is_left_out_of_one_refit():
 
 def test_a_refit_has_not_seen_its_fold():
     """If the links of one fold say the opposite, its refit is the same to the last bit, and all others change."""
-    views = {PLAIN: scalings(X, 0.0, 0.0)[PLAIN]}
+    views = {PLAIN: scalings(X, BUDGETS["small"].settings)[PLAIN]}
     ends = np.concatenate([LINKS.must, LINKS.cannot])
     fold = list(folds(LINKS, None, RandomState(7)))[1]
     found = []
@@ -76,7 +76,8 @@ def test_a_refit_has_not_seen_its_fold():
             cannot_confidence=sure[LINKS.n_must :],
         )
         ground = contest_of(Knowledge(X, links), views, 3, ONE_RECIPE, seed=7)
-        candidates = ground.run(ground.guesses())
+        # The guess without links would be another recipe, and which one is better may depend on the fold.
+        candidates = [one for one in ground.run(ground.guesses()) if one.start == "PCK-means"]
         found.append((candidates[0].parameters, left_outs(ground, candidates)))
     (one, refits), (other, others) = found
     assert not np.array_equal(one.class_weights, other.class_weights)
@@ -157,7 +158,7 @@ def test_the_winner_is_brought_to_the_level():
 def test_links_to_review_are_judged_by_refits_that_have_not_seen_them():
     model = AutoLinkMixture(3, budget=FEW_RECIPES, random_state=0).fit(X, links=LINKS)
     seed = int(RandomState(0).randint(2**31 - 1))
-    views = scalings(X, FEW_RECIPES.settings.skewed, FEW_RECIPES.settings.enough_skewed)
+    views = scalings(X, FEW_RECIPES.settings)
     ground = contest_of(Knowledge(X, LINKS), views, 3, FEW_RECIPES, seed)
     candidates = ground.run(ground.guesses())
     left = left_outs(ground, candidates)

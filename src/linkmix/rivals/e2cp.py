@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
@@ -10,7 +10,6 @@ from scipy.linalg import eigh
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -22,12 +21,14 @@ from linkmix.rivals.base import Rival, links_matrix
 NEIGHBOURS = {"dense": 10, "sparse": 5}
 SMALLEST_WEIGHT = 1e-10
 """Lower bound of an edge's weight: a point far from all others stays connected to its neighbours."""
-ACCURACY = 1e-13
-"""Relative accuracy of the propagation."""
 BLOCK = 32
 EDGES = 65536
-LARGEST_EXACT = 1000
+LARGEST_EXACT = 200
 """Number of points up to which a dense eigensolver is used; above it Lanczos is faster."""
+BRUTE_ROWS, BRUTE_COLUMNS = 5000, 6
+"""Up to so many rows of at least so many columns, comparing all pairs is quicker than a tree."""
+LARGEST_LINKED = 500
+"""Number of linked points up to which the eigenvectors of the links are used."""
 
 
 class E2CP(Rival):
@@ -45,9 +46,9 @@ class E2CP(Rival):
     n_classes : int, default=2
         Number of classes.
     graph : {"dense", "sparse"}, default="dense"
-        "dense" changes the similarity of all pairs, as published. It needs about six n x n matrices, 5 GB at 10,000
-        points, and O(n^2) time per linked point, which is O(n^3) if most points are linked. "sparse" changes only the
-        edges of the graph, to which must-links are added as edges of weight 1; it needs memory in proportion to n.
+        "dense" changes the similarity of all pairs, as published. It needs an n x n matrix, 0.8 GB at 10,000 points,
+        and O(n^2) time per linked point, which is O(n^3) if most points are linked. "sparse" changes only the edges of
+        the graph, to which must-links are added as edges of weight 1; it needs memory in proportion to n.
     n_neighbors : int, optional
         Number of neighbours of each point in the graph; by default 10 for "dense" and 5 for "sparse".
     alpha : float, default=0.8
@@ -55,6 +56,8 @@ class E2CP(Rival):
     rescale : bool, default=True
         Whether to divide F by its largest absolute value. Without it, as published, F is only of order (1 - alpha)^2
         at the links themselves, so that links hardly change a dense graph; with a sparse graph it matters little.
+    tol : float, default=1e-13
+        Relative accuracy of the propagation and of the eigenvectors.
     random_state : int, RandomState or None, default=None
         Source of randomness for k-means and the starting vector of Lanczos.
 
@@ -86,6 +89,7 @@ class E2CP(Rival):
         "n_neighbors": [at_least(1), None],
         "alpha": [Interval(Real, 0, 1, closed="left")],
         "rescale": ["boolean"],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
     }
 
     labels_: Ints
@@ -98,6 +102,7 @@ class E2CP(Rival):
         n_neighbors: int | None = None,
         alpha: float = 0.8,
         rescale: bool = True,
+        tol: float = 1e-13,
         random_state: int | RandomState | None = None,
     ) -> None:
         self.n_classes = n_classes
@@ -105,37 +110,80 @@ class E2CP(Rival):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.rescale = rescale
+        self.tol = tol
         self.random_state = random_state
 
     def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
         if len(X) == 1:
             self.affinity_matrix_: Any = np.zeros((1, 1))
             return np.zeros(1, dtype=np.int64)
-        neighbours = NEIGHBOURS[self.graph] if self.n_neighbors is None else self.n_neighbors
-        weights = neighbour_graph(X, min(neighbours, len(X) - 1))
-        signs = links_matrix(links, len(X))
-        if self.graph == "dense":
-            spread = propagated(normalised(weights), signs, self.alpha)
-            before: Floats = weights.toarray()
-        else:
+        n_neighbors = NEIGHBOURS[self.graph] if self.n_neighbors is None else self.n_neighbors
+        return self.labels_on(neighbour_graph(nearest(X, min(n_neighbors, len(X) - 1))), links, random)
+
+    def labels_on(self, weights: Any, links: Links, random: RandomState) -> Ints:
+        """Classes of points whose graph of neighbours is known.
+
+        Parameters
+        ----------
+        weights : sparse array of shape (n_samples, n_samples)
+            The graph, as of `neighbour_graph`.
+        links : Links
+            Links between the points.
+        random : RandomState
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        signs = links_matrix(links, weights.shape[0])
+        surest = np.abs(signs.data).max(initial=0.0)
+        if self.graph == "sparse":
             weights = with_edges(weights, signs)
-            edges = weights.nonzero()
-            spread = propagated_on_edges(normalised(weights), signs, self.alpha, *edges)
-            before = weights[edges]
-        after = adjusted(before, rescaled(spread, np.abs(signs.data).max(initial=0.0)) if self.rescale else spread)
-        self.affinity_matrix_ = after if self.graph == "dense" else csr_array((after, edges), shape=weights.shape)
-        return spectral_labels(self.affinity_matrix_, self.n_classes, random)
+        edges = weights.nonzero()
+        similarity = normalised(weights)
+        if self.graph == "sparse":
+            spread = propagated_on_edges(similarity, signs, self.alpha, edges[0], edges[1], self.tol)
+            spread = rescaled(spread, surest) if self.rescale else spread
+            self.affinity_matrix_ = csr_array((adjusted(weights[edges], spread), edges), shape=weights.shape)
+        else:
+            spread = propagated(similarity, signs, self.alpha, self.tol)
+            spread = rescaled(spread, surest) if self.rescale else spread
+            on_edges = adjusted(weights[edges], spread[edges])
+            self.affinity_matrix_ = np.clip(spread, 0.0, 1.0, out=spread)  # where there is no edge, W is zero
+            self.affinity_matrix_[edges] = on_edges
+        parts = connected_components(weights + abs(signs), directed=False)[1]
+        return spectral_labels(self.affinity_matrix_, parts.astype(np.int64), self.n_classes, random, self.tol)
 
 
-def neighbour_graph(X: Floats, n_neighbors: int) -> Any:
+class Neighbours(NamedTuple):
+    """Nearest neighbours of each point, the nearest first."""
+
+    distances: Floats  # (n, n_neighbors)
+    others: Ints  # (n, n_neighbors)
+
+
+def nearest(X: Floats, n_neighbors: int) -> Neighbours:
+    """The nearest neighbours of each point."""
+    algorithm = "brute" if len(X) <= BRUTE_ROWS and X.shape[1] >= BRUTE_COLUMNS else "auto"
+    distances, others = NearestNeighbors(n_neighbors=n_neighbors, algorithm=algorithm).fit(X).kneighbors()
+    if algorithm == "brute":  # these distances are products of matrices, and copies of a point are not at zero
+        distances = np.sqrt(((X[others] - X[:, None]) ** 2).sum(axis=2))
+        order = np.argsort(distances, axis=1, kind="stable")
+        distances, others = np.take_along_axis(distances, order, axis=1), np.take_along_axis(others, order, axis=1)
+    return Neighbours(distances, others)
+
+
+def neighbour_graph(neighbours: Neighbours) -> Any:
     """Similarities exp(-d_ij^2 / (s_i s_j)) of neighbours, where s is a point's distance to its last neighbour."""
-    distances, others = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()  # (n, n_neighbors)
+    distances, others = neighbours
+    n = len(distances)
     # Copies of a point would have scale zero; the bound makes the similarity between copies one.
     scale = np.maximum(distances[:, -1], np.finfo(np.float64).tiny ** 0.25)
     weights = np.exp(-((distances / scale[:, None]) * (distances / scale[others])))
-    rows = np.repeat(np.arange(len(X)), n_neighbors)
+    rows = np.repeat(np.arange(n), distances.shape[1])
     values = np.maximum(weights, SMALLEST_WEIGHT).ravel()
-    graph = coo_array((values, (rows, others.ravel())), shape=(len(X), len(X))).tocsr()
+    graph = coo_array((values, (rows, others.ravel())), shape=(n, n)).tocsr()
     return (graph + graph.T) / 2
 
 
@@ -157,52 +205,62 @@ def normalised(weights: Any) -> Any:
     return csr_array((scaled.data * root[a] * root[b], (a, b)), shape=weights.shape)
 
 
-def propagated(similarity: Any, signs: Any, alpha: float) -> Floats:
+def propagated(similarity: Any, signs: Any, alpha: float, tol: float = 1e-13) -> Floats:
     """F = (1 - a)^2 (I - a L)^-1 Z (I - a L)^-1, for all pairs.
 
     It is the fixed point of F' = a L F' + (1 - a) Z, followed by F = a F L + (1 - a) F'.
     """
-    blocks = list(_factors(similarity, signs, alpha))
+    blocks = list(_factors(similarity, signs, alpha, tol))
     if not blocks:
         return np.zeros(similarity.shape)
-    values = np.concatenate([block[0] for block in blocks])
-    columns = np.concatenate([block[1] for block in blocks], axis=1)  # (n, n_linked), no larger than F itself
-    return np.asarray((columns * values) @ columns.T)
+    left, right = (np.concatenate(some, axis=1) for some in zip(*blocks, strict=True))  # no larger than F itself
+    return np.asarray(left @ right.T)
 
 
-def propagated_on_edges(similarity: Any, signs: Any, alpha: float, a: Ints, b: Ints) -> Floats:
+def propagated_on_edges(similarity: Any, signs: Any, alpha: float, a: Ints, b: Ints, tol: float = 1e-13) -> Floats:
     """The same F for the pairs (a_i, b_i) only, in O(n) memory."""
     total = np.zeros(len(a))
-    for values, columns in _factors(similarity, signs, alpha):
+    for left, right in _factors(similarity, signs, alpha, tol):
         for begin in range(0, len(a), EDGES):
             some = slice(begin, begin + EDGES)
-            total[some] += np.einsum("ij,ij,j->i", columns[a[some]], columns[b[some]], values)
+            total[some] += np.einsum("ij,ij->i", left[a[some]], right[b[some]])
     return total
 
 
-def _factors(similarity: Any, signs: Any, alpha: float) -> Iterator[tuple[Floats, Floats]]:
-    """Yield blocks of v (k,) and G (n, k) with F = sum of G diag(v) G'.
+def _factors(similarity: Any, signs: Any, alpha: float, tol: float) -> Iterator[tuple[Floats, Floats]]:
+    """Yield blocks of columns G and H (n, k) with F = sum of G H'.
 
     With the eigenvectors of Z, restricted to the linked points, one linear system per linked point is solved. The
-    inverse would take n of them, and Z itself two per linked point.
+    inverse would take n of them. Where Z is too large for its eigenvectors, two per linked point are.
     """
     linked = np.flatnonzero(np.diff(signs.indptr))
-    values, vectors = np.linalg.eigh(signs[linked][:, linked].toarray())
+    within = signs[linked][:, linked]
+    few = len(linked) <= LARGEST_LINKED
+    values, vectors = np.linalg.eigh(within.toarray()) if few else (np.empty(0), np.empty((0, 0)))
+
+    def spread(columns: Floats) -> Floats:
+        right = np.zeros((similarity.shape[0], columns.shape[1]))
+        right[linked] = columns
+        return (1 - alpha) * _solve(similarity, right, alpha, tol)
+
     for begin in range(0, len(linked), BLOCK):
         some = slice(begin, begin + BLOCK)
-        right = np.zeros((similarity.shape[0], len(values[some])))
-        right[linked] = vectors[:, some]
-        yield values[some], (1 - alpha) * _solve(similarity, right, alpha)
+        if few:
+            columns = spread(vectors[:, some])
+            yield columns * values[some], columns
+        else:
+            width = len(linked[some])
+            yield spread(within[:, some].toarray()), spread(np.eye(len(linked), width, -begin))
 
 
-def _solve(similarity: Any, right: Floats, alpha: float) -> Floats:
+def _solve(similarity: Any, right: Floats, alpha: float, tol: float) -> Floats:
     """(I - a L)^-1 times the columns, by Chebyshev iteration: the eigenvalues lie between 1 - a and 1 + a.
 
-    There is no factorisation and hence no fill-in, and the number of steps depends on alpha only.
+    There is no factorisation and hence no fill-in, and the number of steps depends on alpha and the accuracy only.
     """
     # The error shrinks by this factor in each step. The bound avoids the logarithm of zero if alpha = 0.
-    rate = max(alpha / (1 + np.sqrt(1 - alpha**2)), ACCURACY)
-    n_steps = int(np.ceil(np.log(ACCURACY * (1 - alpha)) / np.log(rate)))
+    rate = max(alpha / (1 + np.sqrt(1 - alpha**2)), tol)
+    n_steps = int(np.ceil(np.log(tol * (1 - alpha)) / np.log(rate)))
     before: Floats = right
     solution: Floats = right + alpha * (similarity @ right)
     relaxation = 2.0
@@ -232,44 +290,60 @@ def adjusted(weights: Floats, spread: Floats) -> Floats:
     return np.asarray(weights + bounded * np.where(bounded >= 0, 1 - weights, weights))
 
 
-def _sparse_vectors(weights: Any, similarity: Any, n_vectors: int, random: RandomState) -> Floats:
-    """Leading eigenvectors of a sparse graph.
+def _leading_vectors(weights: Any, parts: Ints, n_vectors: int, random: RandomState, tol: float) -> Floats:
+    """Leading eigenvectors of the normalised similarities.
 
-    Each connected component has a known eigenvector with eigenvalue 1. Lanczos finds only one vector of a repeated
-    eigenvalue, so the known ones are deflated first.
+    Each part of the points that no edge leaves has a known eigenvector with eigenvalue 1. Lanczos finds only one vector
+    of a repeated eigenvalue, so the known ones are deflated first.
     """
-    joined = weights.copy()
-    joined.eliminate_zeros()
-    n_parts, part = connected_components(joined, directed=False)
-    root = np.sqrt(np.asarray(weights.sum(axis=1)).ravel())
-    sizes = np.bincount(part, weights=root**2)
-    parts = np.argsort(-sizes, kind="stable")[:n_vectors]  # the heaviest, if there are more than wanted
-    known = np.zeros((len(root), len(parts)))
-    for column, number in enumerate(parts):
-        known[part == number, column] = root[part == number] / np.sqrt(sizes[number])
-    if n_parts >= n_vectors:
+    degree = np.asarray(weights.sum(axis=1)).ravel()
+    root = np.sqrt(degree)
+    scale = 1 / np.sqrt(np.maximum(degree, SMALLEST_WEIGHT))
+    sizes = np.bincount(parts, weights=degree)
+    heaviest = np.argsort(-sizes, kind="stable")[:n_vectors]  # if there are more than wanted
+    known = np.zeros((len(root), len(heaviest)))
+    for column, number in enumerate(heaviest):
+        known[parts == number, column] = root[parts == number] / np.sqrt(sizes[number])
+    if len(sizes) >= n_vectors:
         return known
 
     def deflated(vector: Array) -> Floats:
         flat = np.asarray(vector).ravel()
-        return np.asarray(similarity @ flat - known @ (known.T @ flat))
+        return np.asarray(scale * (weights @ (scale * flat)) - known @ (known.T @ flat))
 
-    operator = LinearOperator(similarity.shape, matvec=deflated, dtype=np.float64)
-    _, others = eigsh(operator, k=n_vectors - n_parts, which="LA", v0=random.uniform(-1, 1, size=len(root)))
+    operator = LinearOperator(weights.shape, matvec=deflated, dtype=np.float64)
+    first = random.uniform(-1, 1, size=len(root))
+    _, others = eigsh(operator, k=n_vectors - len(sizes), which="LA", v0=first, tol=tol)
     return np.column_stack([known, others])
 
 
-def spectral_labels(weights: Any, n_classes: int, random: RandomState) -> Ints:
-    """k-means on the rows of the leading eigenvectors, scaled to unit length."""
+def spectral_labels(weights: Any, parts: Ints, n_classes: int, random: RandomState, tol: float) -> Ints:
+    """k-means on the rows of the leading eigenvectors, scaled to unit length.
+
+    Parameters
+    ----------
+    weights : ndarray or sparse array of shape (n, n)
+        Similarities.
+    parts : ndarray of shape (n,)
+        Parts of the points that no edge leaves, numbered from 0.
+    n_classes : int
+        Number of classes.
+    random : RandomState
+        Source of randomness.
+    tol : float
+        Relative accuracy of the eigenvectors, if they are found by Lanczos.
+    """
     n = weights.shape[0]
     if n_classes == 1:
         return np.zeros(n, dtype=np.int64)
-    similarity = normalised(weights)
-    if isinstance(similarity, np.ndarray) or n <= max(LARGEST_EXACT, 2 * n_classes):
+    if n <= max(LARGEST_EXACT, 2 * n_classes):
+        similarity = normalised(weights)
         full: Array = similarity if isinstance(similarity, np.ndarray) else similarity.toarray()
         _, vectors = eigh((full + full.T) / 2, subset_by_index=[n - n_classes, n - 1])
     else:
-        vectors = _sparse_vectors(weights, similarity, n_classes, random)
+        vectors = _leading_vectors(weights, parts, n_classes, random, tol)
+    from sklearn.cluster import KMeans  # 0.2 s, so not before it is needed
+
     length = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
     rows = vectors / np.where(length > 0, length, 1.0)
     labels = KMeans(n_classes, n_init=10, random_state=random).fit(rows).labels_

@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -241,7 +240,7 @@ def squared_distances(X: Floats, centres: Floats, feature_weights: Floats | None
 def class_means(X: Floats, labels: Ints, centres: Floats) -> Floats:
     """Mean of the points of each class; an empty class keeps its centre."""
     sizes = np.bincount(labels, minlength=len(centres))
-    members = coo_array((np.ones(len(X)), (labels, np.arange(len(X)))), shape=(len(centres), len(X))).tocsr()
+    members = (labels == np.arange(len(centres))[:, None]).astype(np.float64)  # (M, n)
     # Centre the points first: sums far from the origin lose digits.
     middle = X.mean(axis=0)
     means = middle + (members @ (X - middle)) / np.maximum(sizes, 1)[:, None]
@@ -276,14 +275,19 @@ def choose_classes(costs: Floats, links: WeightedLinks, penalties: Floats, label
         found = np.where(costs[rows, cheapest] < costs[rows, labels], cheapest, labels)
         found[links.linked] = labels[links.linked]
     # A broken must-link costs the same in all classes but one, which is equivalent to a reward in that one.
-    rewards = np.where(links.is_must, penalties, -penalties)[links.link]  # (2 n_links,)
-    for i in order.tolist():
-        edges = slice(links.begin[i], links.begin[i + 1])
-        reward = np.bincount(found[links.other[edges]], weights=rewards[edges], minlength=n_classes + 1)
-        total = costs[i] - reward[:n_classes]
-        best = int(total.argmin())
-        if found[i] == nowhere or total[best] < total[found[i]]:
-            found[i] = best
+    rewards = np.where(links.is_must, penalties, -penalties)[links.link].tolist()  # (2 n_links,)
+    # Most rows have few links: plain numbers are quicker than arrays. Only linked rows are looked up.
+    others, begin = links.other.tolist(), links.begin.tolist()
+    now = dict(zip(order.tolist(), found[order].tolist(), strict=True))
+    for i, total in zip(order.tolist(), costs[order].tolist(), strict=True):
+        total.append(0.0)  # of links to rows that are nowhere yet
+        for edge in range(begin[i], begin[i + 1]):
+            total[now[others[edge]]] -= rewards[edge]
+        total.pop()
+        best = min(total)
+        if now[i] == nowhere or best < total[now[i]]:
+            now[i] = total.index(best)
+    found[order] = [now[i] for i in order.tolist()]
     return found
 
 

@@ -63,6 +63,7 @@ class _RivalMixture(LinkMixture):
             reliability="given",
             linked_points="apart",
             link_weight=1.0,
+            acceleration="none",
             warm_start=False,
         )
 

@@ -1,5 +1,8 @@
 """MPCKMeans: k-means with a penalty for broken links that also learns a weight for each column."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 from numpy.random import RandomState
 
@@ -72,6 +75,15 @@ class MPCKMeans(PenaltyRival):
     True
     """
 
+    _farthest: Mapping[tuple[int, bytes], Floats] = MappingProxyType({})
+
+    def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
+        self._farthest = {}
+        try:
+            return super()._cluster(X, links, random)
+        finally:
+            del self._farthest  # the metric of a fit is of no use to the next
+
     def _seeds(self, X: Floats, links: Links, random: RandomState) -> Floats:
         return linked_seeds(X, links, self.n_classes, random, farthest=True)
 
@@ -82,8 +94,7 @@ class MPCKMeans(PenaltyRival):
         spread = _pair_differences(X, links.pairs) @ metric  # (n_links,)
         if links.is_must.all():
             return np.asarray(links.weights * spread)
-        a, b = farthest_pair(X * np.sqrt(metric))
-        largest = (X[a] - X[b]) ** 2 @ metric
+        largest = self._largest_difference(X, metric) @ metric
         # Rounding must not make the penalty of a cannot-link negative.
         return np.asarray(links.weights * np.where(links.is_must, spread, np.maximum(largest - spread, 0.0)))
 
@@ -96,8 +107,7 @@ class MPCKMeans(PenaltyRival):
         signs = np.where(links.is_must[broken], 1.0, -1.0) * links.weights[broken]
         spread = ((X - centres[labels]) ** 2).sum(axis=0) + signs @ differences
         if np.any(signs < 0):
-            a, b = farthest_pair(X * np.sqrt(metric))
-            spread = spread - signs[signs < 0].sum() * (X[a] - X[b]) ** 2
+            spread = spread - signs[signs < 0].sum() * self._largest_difference(X, metric)
         smallest = len(X) * SMALLEST_SPREAD * variance
         wanted = np.where(learns, len(X) / np.maximum(spread, np.where(learns, smallest, 1.0)), metric)
 
@@ -108,6 +118,14 @@ class MPCKMeans(PenaltyRival):
             if self._objective(X, labels, centres, links, tried) <= before:
                 return np.asarray(tried)
         return metric
+
+    def _largest_difference(self, X: Floats, metric: Floats) -> Floats:
+        """Squared differences, by column, of the two farthest points; several parts of a step ask for the same."""
+        key = (id(X), metric.tobytes())
+        if key not in self._farthest:
+            a, b = farthest_pair(X * np.sqrt(metric))
+            self._farthest = {key: (X[a] - X[b]) ** 2}  # the last metric will do
+        return self._farthest[key]
 
     def _keep(self, metric: Floats) -> None:
         self.metric_ = metric
@@ -123,7 +141,8 @@ def _pair_differences(X: Floats, pairs: Ints) -> Floats:
 
 def farthest_pair(X: Floats) -> tuple[int, int]:
     """The two rows farthest from each other. Exact, but skips pairs too close to the mean to be the farthest."""
-    radius = np.sqrt(((X - X.mean(axis=0)) ** 2).sum(axis=1))
+    centred = X - X.mean(axis=0)
+    radius = np.sqrt(np.einsum("ij,ij->i", centred, centred))
     order = np.argsort(-radius, kind="stable")
     outer_first, radius = X[order], radius[order]
     a, b, largest = 0, 0, 0.0
@@ -134,7 +153,8 @@ def farthest_pair(X: Floats) -> tuple[int, int]:
             break  # both rows of the pair come before this one
         end = int(np.searchsorted(-radius, radius[i] - diameter, side="right"))
         if end > i + 1:
-            distances = ((outer_first[i + 1 : end] - outer_first[i]) ** 2).sum(axis=1)
+            differences = outer_first[i + 1 : end] - outer_first[i]
+            distances = np.einsum("ij,ij->i", differences, differences)
             if distances.max() > largest:
                 a, b, largest = i, i + 1 + int(distances.argmax()), float(distances.max())
     return int(order[a]), int(order[b])

@@ -1,7 +1,8 @@
 """AutoLinkMixture: tries many starts and shapes, and keeps the mixture that explains the links best."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import astuple, replace
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,22 +11,22 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings.review import links_to_review_by
 from linkmix.couplings.statements import FIRST_RELIABILITY
-from linkmix.data.blocks import Blocks, Door, Table
+from linkmix.data.blocks import Door
 from linkmix.data.scaling import Scaling, scalings
 from linkmix.engine.fitting import few_threads, naming_rows
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.calibration import left_out_together, level, quality, temperatures, tempered
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request
-from linkmix.mixture.fitted import trusted
+from linkmix.mixture.fitted import each_row, trusted
 from linkmix.search.belief import search
 from linkmix.search.budgets import BUDGETS, Budget
 from linkmix.search.contest import Contest, place_of
-from linkmix.search.winner import Found, as_member, committee_labels, contest_of, mean_probability
+from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of
 
 CHOICE = np.dtype(
     [
@@ -46,9 +47,10 @@ class AutoLinkMixture(LinkEstimator):
     best one. Candidates are judged by how well labels computed without the links explain the links, by how few
     neighbours they separate, and by how well they agree with the other candidates. EM stops after 30 steps, since more
     steps lead away from the user's classes. Columns are scaled to unit variance first and constant ones are left out,
-    so units do not matter; where columns have long tails, half of the mixtures see the tails compressed by asinh. All
-    links are coupled as one network. A wrong link does little harm if it has a confidence. Links are believed until
-    they contradict each other; if they name their annotators, how often each of these is right is learned then.
+    so units do not matter; where columns have long tails, half of the mixtures see the tails compressed by asinh. If
+    there are more than 64 columns, the mixtures see their principal components. All links are coupled as one network. A
+    wrong link does little harm if it has a confidence. Links are believed until they contradict each other; if they
+    name their annotators, how often each of these is right is learned then.
 
     Parameters
     ----------
@@ -65,6 +67,9 @@ class AutoLinkMixture(LinkEstimator):
         Whether to estimate, by refits without some of the links, how sure the probabilities may be and how good the
         result is. Without it a fit takes about a quarter less time, and probabilities are those of the mixture, which
         are nearly always too close to 0 and 1.
+    n_jobs : int, optional
+        Number of threads that make guesses and candidates: None for one, unless joblib is configured otherwise; -1 for
+        all processors. The result does not depend on it.
     verbose : bool, default=False
         Whether to show progress bars, if the package tqdm is installed.
     random_state : int, RandomState or None, default=None
@@ -79,11 +84,13 @@ class AutoLinkMixture(LinkEstimator):
     estimators_ : list of LinkMixture
         The committee; the winner is the first.
     leaderboard_ : structured ndarray
-        Every candidate, the best first: columns ("plain", or "calm" with long tails compressed), start, shape, links
-        broken, log-probability of the links, structure (modularity of the labels), score, log-likelihood, BIC, number
-        of EM steps, whether it was given up early, and seconds. It can be passed to ``pandas.DataFrame``.
+        Every candidate, the best first: columns ("plain", "calm" with long tails compressed, or "components" of many
+        columns), start, shape, links broken, log-probability of the links, structure (modularity of the labels), score,
+        log-likelihood, BIC, number of EM steps, whether it was given up early, and seconds. It can be passed to
+        ``pandas.DataFrame``.
     choice_ : structured ndarray
-        With ``n_classes="auto"``, the best candidate for each number of classes.
+        With ``n_classes="auto"``, the best candidate for each number of classes that was tried: from 2 until more
+        classes cannot change the choice, or no longer look like changing it.
     quality_ : Quality or None
         How good the result is: ``pairs_right``, the share of all pairs of points that are judged as the user would,
         with a 90 % interval from ``low`` to ``high``. None if that cannot be told: without links, or with links of one
@@ -101,15 +108,16 @@ class AutoLinkMixture(LinkEstimator):
         If the winner sees compressed tails: a column with a long tail was first replaced by
         ``arcsinh((x - middle_) / width_)``, which is linear near the middle and logarithmic far from it. A width of 0
         marks a column that was left as it is.
+    components_ : ndarray of shape (n_components, n_features) or None
+        With more than 64 columns: the principal components, as combinations of the scaled columns, that the mixtures
+        see in their place. Columns share one scale then if they vary alike, as pixels do. A missing value counts as the
+        mean of its column.
+    noise_variance_ : float
+        Variance of the scaled columns in each direction that the components leave out; 0 without components.
 
     See Also
     --------
     LinkMixture : One mixture, with settings that you choose.
-
-    Notes
-    -----
-    Candidates run in parallel threads if joblib is configured for it, as in
-    ``with joblib.parallel_config(n_jobs=4): model.fit(X)``.
 
     Examples
     --------
@@ -128,11 +136,11 @@ class AutoLinkMixture(LinkEstimator):
         "committee": [at_least(1)],
         "budget": [StrOptions(set(BUDGETS)), Budget],
         "calibrate": ["boolean"],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
     _parts: ClassVar[tuple[type, ...]] = (LinkMixture,)
-    _reads: ClassVar[type] = Blocks
 
     def __init__(
         self,
@@ -141,6 +149,7 @@ class AutoLinkMixture(LinkEstimator):
         committee: int = 1,
         budget: str | Budget = "default",
         calibrate: bool = True,
+        n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | RandomState | None = None,
     ) -> None:
@@ -148,6 +157,7 @@ class AutoLinkMixture(LinkEstimator):
         self.committee = committee
         self.budget = budget
         self.calibrate = calibrate
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
@@ -164,7 +174,7 @@ class AutoLinkMixture(LinkEstimator):
         ndarray of shape (n_samples,)
             Class numbers.
         """
-        return self._by_blocks(lambda block: self._probability(block).argmax(axis=1), X)
+        return each_row(self._committee().classes, self._seen(X))
 
     def predict_proba(self, X: PointsLike) -> Floats:
         """Probability of each class for each point, from the point alone; the mean over the committee.
@@ -177,12 +187,15 @@ class AutoLinkMixture(LinkEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Rows sum to one.
+            Rows sum to one. Points of single precision (float32) take about half the time, and their probabilities are
+            right to about 1e-4.
         """
-        return self._by_blocks(self._probability, X)
+        return each_row(self._committee().probabilities, self._seen(X))
 
     def score_samples(self, X: PointsLike) -> Floats:
         """Log-density of each point, in the units of `X`; columns that were constant in the fit are left out.
+
+        With components, what these leave of a point is Gaussian noise, the same in all directions.
 
         Parameters
         ----------
@@ -194,13 +207,7 @@ class AutoLinkMixture(LinkEstimator):
         ndarray of shape (n_samples,)
             Log-densities under the mixture, or under the mean of the committee's mixtures.
         """
-        scaling = self._scaling()
-
-        def log_density(block: Array) -> Floats:
-            densities = np.stack([model.score_samples(scaling(block)) for model in self.estimators_], axis=1)
-            return np.asarray(log_sum_exp(densities) - np.log(densities.shape[1]) + scaling.log_slope(block))
-
-        return self._by_blocks(log_density, X)
+        return each_row(self._committee().log_density, self._seen(X))
 
     def __sklearn_tags__(self) -> Tags:
         """Say that missing values are allowed."""
@@ -209,14 +216,14 @@ class AutoLinkMixture(LinkEstimator):
         return tags
 
     def _door(self, *, reset: bool) -> Door:
-        return Door([np.float64], True, lambda X: None)
+        return Door([np.float64] if reset else [np.float64, np.float32], True, lambda X: None)
 
     def _solve(self, request: Request, random: RandomState) -> Found:
         learn = request.contradicted
         seed = int(random.randint(2**31 - 1))
         budget = self.budget if isinstance(self.budget, Budget) else BUDGETS[self.budget]
         settings = budget.settings
-        views = scalings(request.points, settings.skewed, settings.enough_skewed)
+        views = scalings(request.points, settings)
 
         choice, n_classes = None, self.n_classes
         if n_classes == "auto":
@@ -225,10 +232,11 @@ class AutoLinkMixture(LinkEstimator):
             most = min(settings.most_classes, n_counted)
             small = replace(BUDGETS["small"], settings=settings)
             given = request.knowledge(most, learn_reliability=learn)
-            choice = self._compare_numbers(contest_of(given, views, most, small, seed, learn_reliability=learn))
+            ground = contest_of(given, views, most, small, seed, learn_reliability=learn, n_jobs=self.n_jobs)
+            choice = self._compare_numbers(ground)
             n_classes = number_of_classes(choice, settings.about_as_well)
         given = request.knowledge(int(n_classes), learn_reliability=learn)
-        ground = contest_of(given, views, int(n_classes), budget, seed, learn_reliability=learn)
+        ground = contest_of(given, views, int(n_classes), budget, seed, learn_reliability=learn, n_jobs=self.n_jobs)
         found = search(ground, self._progress, leave_out=self.calibrate)
         ground, candidates, left = found.ground, found.candidates, found.left
         if ground.learn_reliability:
@@ -243,24 +251,30 @@ class AutoLinkMixture(LinkEstimator):
                 as_member(ground, candidate, whole, coupling)
                 for candidate in finished[: self.committee] or candidates[:1]
             ]
-        Z = ground.views[view].X
+        log_joints = [member.mixture().log_joint(ground.views[view].X) for member in members]
         heat, review, how_good = np.ones(len(members)), members[0].links_to_review_, None
         if self.calibrate:
             sure = level(left, found.agreement)
-            heat = np.array([temperatures(member.predict_log_joint(Z), np.array([sure]))[0] for member in members])
+            heat = np.array([temperatures(one, np.array([sure]))[0] for one in log_joints])
             believed = trusted(given.links, members[0].annotator_reliability_)
             review = links_to_review_by(believed, left_out_together(left, sure, len(review)))
-        each = [tempered(member.predict_log_joint(Z), T) for member, T in zip(members, heat.tolist(), strict=True)]
+        each = [tempered(one, T) for one, T in zip(log_joints, heat.tolist(), strict=True)]
         places = [place_of(one, each[0]) for one in each]
-        labels = members[0].labels_ if len(members) == 1 else committee_labels(members, places, heat, whole, coupling)
+        labels = members[0].labels_
+        if len(members) > 1:
+            committee = Committee([member.mixture() for member in members], places, heat)
+            reliability = np.array([*members[0].annotator_reliability_.values()])
+            labels = committee_labels(committee, whole, coupling, reliability)
         if self.calibrate:
-            how_good = quality(mean_probability(members, places, heat, Z), left)
+            matched = [one[:, place] for one, place in zip(each, places, strict=True)]
+            how_good = quality(np.mean(matched, axis=0), left)
         board = ground.leaderboard(candidates)
         return Found(views[view], members, places, heat, how_good, board, review, labels, choice)
 
     def _compare_numbers(self, ground: Contest) -> Array:
-        """The best candidate for each number of classes."""
-        found, reason = [], None
+        """The best candidate for each number of classes, until the choice is made."""
+        found: list[tuple[Any, ...]] = []
+        reason, settings = None, ground.budget.settings
         n_known = 0 if ground.known is None else int(ground.known.max()) + 1
         for n_classes in range(max(2, n_known), ground.n_classes + 1):
             try:
@@ -272,13 +286,15 @@ class AutoLinkMixture(LinkEstimator):
             evidence = best.evidence
             seen = evidence.broken, evidence.log_probability, evidence.structure, best.log_likelihood, other.bic(best)
             found.append((n_classes, *seen))
+            if is_decided(np.array(found, dtype=CHOICE), settings.about_as_well, settings.in_vain):
+                break
         if not found:
             n = ground.shape[0]
             raise reason or ValueError(f"n_samples={n} is too few to choose a number of classes: give n_classes")
         return np.array(found, dtype=CHOICE)
 
     def _attributes(self, found: Found) -> dict[str, Any]:
-        names = ("center_", "scale_", "middle_", "width_")
+        names = ("center_", "scale_", "middle_", "width_", "components_", "noise_variance_")
         return {
             **dict(zip(names, astuple(found.scaling), strict=True)),
             "estimators_": found.members,
@@ -293,19 +309,16 @@ class AutoLinkMixture(LinkEstimator):
             "_places": found.places,
         }
 
-    def _probability(self, block: Array) -> Floats:
-        heat = getattr(self, "temperatures_", np.ones(len(self.estimators_)))  # models from early files have none
-        return mean_probability(self.estimators_, self._places, heat, self._scaling()(block))
-
-    def _scaling(self) -> Scaling:
+    def _committee(self) -> Committee:
+        """The members as mixtures of points in the units of the user."""
         check_is_fitted(self)
-        none = np.zeros_like(self.center_)  # models from early files have no compressed tails
-        return Scaling(self.center_, self.scale_, getattr(self, "middle_", none), getattr(self, "width_", none))
-
-    def _by_blocks(self, function: Callable[[Array], Array], X: PointsLike) -> Array:
-        """Apply a function to all points, block by block if they come in blocks."""
-        points = self._seen(X)
-        return np.concatenate(list(points.map(function))) if isinstance(points, Table) else function(points)
+        # Models from early files have neither compressed tails nor components nor temperatures.
+        none = np.zeros_like(self.center_)
+        tails = getattr(self, "middle_", none), getattr(self, "width_", none)
+        components = getattr(self, "components_", None), getattr(self, "noise_variance_", 0.0)
+        view = Scaling(self.center_, self.scale_, *tails, *components)
+        temperatures = getattr(self, "temperatures_", np.ones(len(self.estimators_)))
+        return Committee([member.mixture(view) for member in self.estimators_], self._places, temperatures)
 
     def _progress(self, results: Iterable[Any], total: int) -> Iterable[Any]:
         if self.verbose:
@@ -346,3 +359,40 @@ def number_of_classes(table: Array, about_as_well: float = 3.0) -> int:
     fits = np.flatnonzero(misfit <= about_as_well)
     best = fits[0] if fits[0] > 0 else fits[np.argmin(table["bic"][fits])]
     return int(table["n_classes"][best])
+
+
+def is_decided(table: Array, about_as_well: float = 3.0, in_vain: int = 3) -> bool:
+    """Whether trying more classes is of no use.
+
+    A log-probability is never above zero. So if the last number comes close enough to zero, and is the first that
+    explains the links, it is the choice. If the first number comes that close, BIC decides, and trying ends when it has
+    been in vain a few times.
+
+    Parameters
+    ----------
+    table : structured ndarray
+        The best candidate for each number of classes so far, with the fewest classes first.
+    about_as_well : float
+        As in `number_of_classes`.
+    in_vain : int
+        Numbers in a row without a better BIC.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> table = np.zeros(4, dtype=CHOICE)
+    >>> table["n_classes"], table["bic"] = [2, 3, 4, 5], [9.0, 7.0, 8.0, 10.0]
+    >>> is_decided(table), is_decided(table, in_vain=2)
+    (False, True)
+    >>> table["log_probability_of_links"] = [-20.0, -9.0, -2.0, -1.0]
+    >>> [is_decided(table[:n]) for n in (1, 2, 3)]
+    [False, False, True]
+    """
+    explained = table["log_probability_of_links"]
+    if explained[0] >= -about_as_well:
+        chosen = table["n_classes"] == number_of_classes(table, about_as_well)
+        return bool(len(table) - 1 - np.argmax(chosen) >= in_vain)
+    return bool(explained[-1] >= -about_as_well and explained[-1] - explained[:-1].max() > about_as_well)

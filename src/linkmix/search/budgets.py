@@ -54,11 +54,20 @@ class Budget:
     settings: SearchSettings = SETTINGS
 
 
-_WITHOUT_WARD = tuple(name for name in LABELINGS if not name.startswith("Ward"))
-_FIRST = ("1", "1, heavy tails", "2, shared", "3, shared", "3, shared, heavy tails")
+_GUESSES = (
+    *("k-means", "PCK-means", "PCK-means, scaled by links", "MPCK-means"),
+    *("E2CP", "E2CP, one scale", "E2CP, sparse", "E2CP, sparse, one scale"),
+)
+_FIRST = ("1", "1, heavy tails", "2, shared", "3, shared")
 BUDGETS: Mapping[str, Budget] = {
     "small": Budget(("k-means", "PCK-means", "E2CP, sparse"), _FIRST, ("6",), 1000),
-    "default": Budget(_WITHOUT_WARD, _FIRST, tuple(SHAPES), 2000),
+    "default": Budget(_GUESSES, _FIRST, tuple(SHAPES), 2000),
     "large": Budget(tuple(LABELINGS), tuple(SHAPES), tuple(SHAPES), 10_000),
 }
-"""Budgets by name."""
+"""Budgets by name.
+
+The default leaves out what did not pay: k-means, PCK-means and MPCK-means on one scale, and shared pools of three
+clusters per class with heavy tails. On 53 pools of candidates (the eleven sets; 10, 50 and 200 links, draws 10 and 11;
+no second round) the mean adjusted Rand index is .694 with these and .698 without them, in less than three fifths of the
+time. Without one of the other guesses it is .690 to .700, without one of the other shapes .691 to .700.
+"""

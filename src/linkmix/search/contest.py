@@ -6,18 +6,19 @@ guesses.
 """
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.random import RandomState
 from scipy.optimize import linear_sum_assignment
 
 from linkmix import engine
-from linkmix.basics.arrays import Array, Floats, Ints, shares
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.couplings import BoundCoupling, Graph
 from linkmix.couplings.observed import unwarned
@@ -25,17 +26,20 @@ from linkmix.densities import Density, Gaussian, StudentT
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, bind, few_threads, naming_rows, part
 from linkmix.links import Links
+from linkmix.rivals.e2cp import NEIGHBOURS
 from linkmix.search.budgets import Budget
-from linkmix.search.guesses import first_guesses, in_order
+from linkmix.search.guesses import WITHOUT, first_guesses, in_order
 from linkmix.search.ranking import Evidence, weigh
 from linkmix.search.shapes import SHAPES
+from linkmix.search.spaces import Space, distinct, one_scale
 from linkmix.search.structure import graphs, structure
 
+T = TypeVar("T")
 THE_BEST = "the best"
 """Name of the guess that is the consensus of the best candidates."""
 LEADERBOARD = np.dtype(
     [
-        ("columns", "U8"),
+        ("columns", "U10"),
         ("start", "U40"),
         ("shape", "U24"),
         ("links_broken", np.float64),
@@ -59,6 +63,8 @@ class Candidate:
     ----------
     view, start, shape : str
         Names of the way the columns are scaled, of the first guess and of the shape.
+    guess : ndarray of shape (n_samples,)
+        The labels that it started from, before known ones were put in.
     parameters : Parameters
         Current parameters.
     evidence : Evidence
@@ -78,6 +84,7 @@ class Candidate:
     view: str
     start: str
     shape: str
+    guess: Ints
     parameters: engine.Parameters
     evidence: Evidence
     log_likelihood: float
@@ -114,8 +121,8 @@ class Contest:
     ----------
     views : mapping of str to View
         The points, by the name of the way their columns are scaled.
-    raw : ndarray of shape (n_samples, n_features)
-        The points in their own units, gaps filled.
+    spaces : mapping of str to mapping of str to Space
+        For each view, the points as first guesses see them: "columns", scaled, and perhaps "whole", in their own units.
     links : Links
         Links between them, by which candidates are judged.
     weights : ndarray of shape (n_samples,) or None
@@ -136,10 +143,12 @@ class Contest:
         What is tried, and how it is ranked.
     seed : int
         Seed of the guesses, and of the draws that divide classes into clusters.
+    n_jobs : int or None
+        Number of threads, as for joblib.
     """
 
     views: Mapping[str, View]
-    raw: Floats
+    spaces: Mapping[str, Mapping[str, Space]]
     links: Links
     weights: Floats | None
     known: Ints | None
@@ -150,6 +159,7 @@ class Contest:
     n_classes: int
     budget: Budget
     seed: int
+    n_jobs: int | None = None
 
     @classmethod
     def of(
@@ -162,6 +172,7 @@ class Contest:
         *,
         units: Mapping[str, float] | None = None,
         learn_reliability: bool = False,
+        n_jobs: int | None = None,
     ) -> "Contest":
         """Prepare a contest from what is given.
 
@@ -181,26 +192,36 @@ class Contest:
             The ``units`` of each view; 0 by default.
         learn_reliability : bool, default=False
             Whether to learn how often each annotator is right.
+        n_jobs : int, optional
+            Number of threads, as for joblib.
 
         Returns
         -------
         Contest
         """
         first = next(iter(given.values()))
-        filled = [starts.without_gaps(some.X) for some in given.values()]
+        n_neighbors = max(budget.settings.neighbours, *NEIGHBOURS.values())
+        as_they_are = Space(one_scale(raw), n_neighbors)
+        scaled = {name: Space(one_scale(starts.without_gaps(some.X)), n_neighbors) for name, some in given.items()}
+        whole = [as_they_are] if len(given) == 1 else []
+        spaces = {
+            name: dict(zip(("columns", "whole"), distinct([space, *whole]), strict=False))
+            for name, space in scaled.items()
+        }
         return cls(
             {name: View(some.X, part(some), (units or {}).get(name, 0.0)) for name, some in given.items()},
-            raw,
+            spaces,
             first.links,
             first.sample_weight,
             first.known,
             learn_reliability,
             _bound(first.links, first.sample_weight, n_classes, learn_reliability),
             densities(first.X.shape[1], budget.settings.reg_covar),
-            graphs(filled, raw, budget.settings),
+            graphs([*scaled.values()], as_they_are, raw, budget.settings),
             n_classes,
             budget,
             seed,
+            n_jobs,
         )
 
     def with_classes(self, n_classes: int) -> "Contest":
@@ -242,18 +263,23 @@ class Contest:
                     seen.add(key)
                     yield view, name, labels
 
-    def guesses_of(self, view: str, names: tuple[str, ...]) -> Iterator[tuple[str, Ints]]:
+    def guesses_of(self, view: str, names: tuple[str, ...]) -> list[tuple[str, Ints]]:
         """First guesses of one view by some methods: name of the method, and the labels."""
+        made = self._first_guesses(view, names)
+        with few_threads(*self.shape), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a guess may stop early
+            return list(zip(made, all_of([*made.values()], self.n_jobs), strict=True))
+
+    def guess_of(self, view: str, start: str) -> Ints | None:
+        """A first guess by the name of the start, with its warnings; None if there is none of this name."""
+        guess = self._first_guesses(view, (start.removesuffix(WITHOUT),)).get(start)
+        return None if guess is None else guess()
+
+    def _first_guesses(self, view: str, names: tuple[str, ...]) -> dict[str, Callable[[], Ints]]:
         links = self.links
         if self.known is not None:  # the methods see known labels as links
             links = links.union(Links.from_labels(self.known))
-        Z = starts.without_gaps(self.views[view].X)
-        raw = self.raw if len(self.views) == 1 else Z
-        for name, labels in first_guesses(Z, raw, links, self.n_classes, names, RandomState(self.seed)):
-            if self.known is not None:
-                labels = starts.match_labels(labels, self.known, self.n_classes)[labels]
-                labels = np.where(self.known >= 0, self.known, labels)
-            yield name, labels
+        return dict(first_guesses(self.spaces[view], links, self.n_classes, names, self.seed))
 
     def run(
         self, guesses: Iterable[tuple[str, str, Ints]], progress: "Progress" = lambda results, total: results
@@ -279,17 +305,17 @@ class Contest:
         budget, settings = self.budget, self.budget.settings
         tried = [shape for shape in budget.shapes if self.takes(shape)]
         tasks = [partial(self.begin, *guess, shape) for guess in guesses for shape in tried]
-        begun = _all(tasks, progress)
+        begun = self._all(tasks, progress)
         if not begun:
             raise DegenerateCluster(
                 f"none of the {len(tasks)} candidates has clusters of more than one point: pass more points or ask for "
                 f"fewer classes than n_classes={self.n_classes}"
             )
         judge = self.believing(begun)
-        begun = judge.ranked([judge.judged(candidate) for candidate in begun])
+        begun = judge.ranked(begun if judge is self else [judge.judged(candidate) for candidate in begun])
         n_kept = max(settings.kept, sum(one.score >= begun[0].score - settings.hopeless for one in begun))
-        given_up = begun[n_kept:]
-        finished = judge.ranked(_all([partial(judge.finish, best) for best in begun[:n_kept]], progress))
+        going_on, given_up = begun[:n_kept], begun[n_kept:]
+        finished = judge.ranked(self._all([partial(judge.finish, one) for one in going_on], progress))
         if not finished:
             return begun
         if finished[0].evidence.broken == 0:  # all links are met: a second round is not needed
@@ -297,18 +323,30 @@ class Contest:
         labels = mean_of([self.probabilities(best) for best in finished[: settings.best]]).argmax(axis=1)
         shapes = [shape for shape in budget.more_shapes if self.takes(shape)]
         more = [partial(judge.once_more, view, labels, shape) for view in self.views for shape in shapes]
-        return judge.ranked(finished + _all(more, progress)) + given_up
+        return judge.ranked(finished + self._all(more, progress)) + given_up
+
+    def _all(self, tasks: Sequence[Callable[[], Candidate | None]], progress: "Progress") -> list[Candidate]:
+        """Results of all tasks, without those that are None."""
+        return [result for result in all_of(tasks, self.n_jobs, progress) if result is not None]
 
     def begin(self, view: str, start: str, labels: Ints, shape: str) -> Candidate | None:
         """Start EM from a guess and make the first steps; None if a cluster degenerates."""
         begin = time.perf_counter()
         layout = SHAPES[shape].layout(self.n_classes)
         random = RandomState(self.seed)
-        first = starts.from_classes(self.density(shape), self.views[view].X, labels, layout, random, self.weights)
+        told = self._told(labels)
+        first = starts.from_classes(self.density(shape), self.views[view].X, told, layout, random, self.weights)
         if self.coupling.annotators:
             first = replace(first, reliability=self.coupling.first_reliability())
-        candidate = Candidate(view, start, shape, first, Evidence(0, 0, labels), 0.0, 0, 0.0)
+        candidate = Candidate(view, start, shape, labels, first, Evidence(0, 0, told), 0.0, 0, 0.0)
         return self._steps(candidate, self.budget.settings.first_steps, 0.0, begin)
+
+    def _told(self, labels: Ints) -> Ints:
+        """Labels with the known ones put in, and numbered like these."""
+        if self.known is None:
+            return labels
+        matched = starts.match_labels(labels, self.known, self.n_classes)[labels]
+        return np.where(self.known >= 0, self.known, matched)
 
     def once_more(self, view: str, labels: Ints, shape: str) -> Candidate | None:
         """Run a candidate from the consensus of the best ones."""
@@ -317,7 +355,8 @@ class Contest:
 
     def finish(self, candidate: Candidate) -> Candidate | None:
         """Run a candidate to the end."""
-        done = self._steps(candidate, self.budget.settings.more_steps, 1e-6, time.perf_counter())
+        settings = self.budget.settings
+        done = self._steps(candidate, settings.more_steps, settings.tol, time.perf_counter())
         return None if done is None else replace(done, finished=True)
 
     def _steps(self, candidate: Candidate, n_steps: int, tol: float, begin: float) -> Candidate | None:
@@ -368,7 +407,7 @@ class Contest:
     def probabilities(self, candidate: Candidate) -> Floats:
         """Probability of each class for all points, from the point alone."""
         X = self.views[candidate.view].X
-        return shares(engine.class_log_joint(self.density(candidate.shape), candidate.parameters, X))
+        return engine.Mixture(self.density(candidate.shape), candidate.parameters).probabilities(X)
 
     def bic(self, candidate: Candidate) -> float:
         """Bayesian information criterion; lower is better."""
@@ -427,7 +466,11 @@ def densities(n_features: int, reg_covar: float) -> dict[str, Gaussian | Student
     }
 
 
-def _all(tasks: Sequence[Callable[[], Candidate | None]], progress: Progress) -> list[Candidate]:
-    """Results of all tasks, without those that are None."""
-    results = Parallel(prefer="threads", return_as="generator")(delayed(task)() for task in tasks)
-    return [result for result in progress(results, len(tasks)) if result is not None]
+def all_of(
+    tasks: Sequence[Callable[[], T]], n_jobs: int | None, progress: Progress = lambda results, total: results
+) -> list[T]:
+    """Results of all tasks, in order, made by several threads if there are several jobs."""
+    if effective_n_jobs(n_jobs) == 1:
+        return [*progress((task() for task in tasks), len(tasks))]
+    results = Parallel(n_jobs, require="sharedmem", return_as="generator")(delayed(task)() for task in tasks)
+    return [*progress(results, len(tasks))]

@@ -4,22 +4,34 @@ No method is best on all data, and none has to be good on its own: a guess only 
 the links. To add one, write a function and add it to `LABELINGS`.
 """
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.metrics import pairwise_distances_argmin
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.data.sample import sample_around
 from linkmix.links import Links
 from linkmix.rivals import E2CP, MPCKMeans, PCKMeans
+from linkmix.rivals.e2cp import NEIGHBOURS
+from linkmix.search.spaces import Space, one_scale
 
 WITHOUT = ", no links"
 """Ends the name of a guess that does not use the links."""
-Guess = Callable[[Floats, Links, int, RandomState], Ints]
+Guess = Callable[[Space, Links, int, RandomState], Ints]
 """Labels points without gaps, given links, a number of classes and a source of randomness."""
+MOST_LINKS = 250
+"""With more links, each guess uses so many of them, drawn at random; EM uses all."""
+MOST_DENSE = 1000
+"""With more points, E2CP with similarities of all pairs labels so many of them, the linked ones always among them; the
+others take the label of the nearest."""
+MOST_STEPS = 20
+"""Steps of the k-means methods with links; EM goes on from there."""
+ACCURACY = 1e-3
+"""Accuracy of E2CP as a guess: on generated points the labels are those of 1e-13, in half the time."""
 
 
 @dataclass(frozen=True)
@@ -36,101 +48,120 @@ class Labeling:
         close.
     at_most : float
         The method is left out with more points than this.
+    uses_links : bool
+        Whether the labels depend on the links.
     """
 
     guess: Guess
     distances: str
     at_most: float = np.inf
+    uses_links: bool = True
 
 
-def kmeans(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
+def kmeans(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
     """Group points by k-means, ignoring links."""
-    return np.asarray(KMeans(n_classes, n_init=4, random_state=random).fit(Z).labels_, dtype=np.int64)
+    from sklearn.cluster import KMeans  # 0.2 s, so not before it is needed
+
+    return np.asarray(KMeans(n_classes, n_init=4, random_state=random).fit(space.points).labels_, dtype=np.int64)
 
 
-def ward(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
+def ward(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
     """Group points by Ward's method, ignoring links."""
-    return np.asarray(AgglomerativeClustering(n_classes).fit(Z).labels_, dtype=np.int64)
+    from sklearn.cluster import AgglomerativeClustering
+
+    return np.asarray(AgglomerativeClustering(n_classes).fit(space.points).labels_, dtype=np.int64)
 
 
-def pck_means(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
+def pck_means(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
     """Group points by k-means with a penalty for broken links."""
-    return PCKMeans(n_classes, random_state=random).fit(Z, links=links).labels_
+    return PCKMeans(n_classes, max_iter=MOST_STEPS, random_state=random).fit(space.points, links=links).labels_
 
 
-def mpck_means(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
+def mpck_means(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
     """Group points by k-means with a penalty for broken links and learned column weights."""
-    return MPCKMeans(n_classes, random_state=random).fit(Z, links=links).labels_
+    return MPCKMeans(n_classes, max_iter=MOST_STEPS, random_state=random).fit(space.points, links=links).labels_
 
 
-def spread_links(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
-    """Group points by spectral clustering, after propagating the links to all pairs of points."""
-    return E2CP(n_classes, random_state=random).fit(Z, links=links).labels_
+def spread_links(space: Space, links: Links, n_classes: int, random: RandomState, *, graph: str = "dense") -> Ints:
+    """Group points by spectral clustering, after propagating the links to all pairs of points, or to neighbours."""
+    n = len(space.points)
+    if n == 1:
+        return np.zeros(1, dtype=np.int64)
+    method = E2CP(n_classes, graph=graph, tol=ACCURACY)
+    if graph == "sparse" or n <= MOST_DENSE:
+        return method.labels_on(space.graph(NEIGHBOURS[graph]), links, random)
+    rows = sample_around(n, links.points, MOST_DENSE, random)
+    some = Space(space.points[rows])
+    labels = method.labels_on(some.graph(NEIGHBOURS[graph]), links.restrict(rows), random)
+    return np.asarray(labels[pairwise_distances_argmin(space.points, some.points)])
 
 
-def spread_links_sparsely(Z: Floats, links: Links, n_classes: int, random: RandomState) -> Ints:
-    """Group points by spectral clustering, after propagating the links to pairs of neighbours."""
-    return E2CP(n_classes, graph="sparse", random_state=random).fit(Z, links=links).labels_
-
-
+spread_links_sparsely = partial(spread_links, graph="sparse")
 LABELINGS: Mapping[str, Labeling] = {
-    "k-means": Labeling(kmeans, "columns"),
-    "k-means, one scale": Labeling(kmeans, "whole"),
+    "k-means": Labeling(kmeans, "columns", uses_links=False),
+    "k-means, one scale": Labeling(kmeans, "whole", uses_links=False),
     "PCK-means": Labeling(pck_means, "columns"),
     "PCK-means, one scale": Labeling(pck_means, "whole"),
     "PCK-means, scaled by links": Labeling(pck_means, "links"),
     "MPCK-means": Labeling(mpck_means, "columns"),
     "MPCK-means, one scale": Labeling(mpck_means, "whole"),
-    "E2CP": Labeling(spread_links, "columns", 2000),
-    "E2CP, one scale": Labeling(spread_links, "whole", 2000),
+    "E2CP": Labeling(spread_links, "columns"),
+    "E2CP, one scale": Labeling(spread_links, "whole"),
     "E2CP, sparse": Labeling(spread_links_sparsely, "columns"),
     "E2CP, sparse, one scale": Labeling(spread_links_sparsely, "whole"),
-    "Ward": Labeling(ward, "columns", 5000),
-    "Ward, one scale": Labeling(ward, "whole", 5000),
+    "Ward": Labeling(ward, "columns", 5000, uses_links=False),
+    "Ward, one scale": Labeling(ward, "whole", 5000, uses_links=False),
 }
 """All first guesses by name."""
+FirstGuess = tuple[str, Callable[[], Ints]]
+"""Name of a guess, and how it is made."""
 
 
 def first_guesses(
-    Z: Floats, X: Floats, links: Links, n_classes: int, names: tuple[str, ...], random: RandomState
-) -> Iterator[tuple[str, Ints]]:
-    """Labels by each method that can handle this number of points.
+    spaces: Mapping[str, Space], links: Links, n_classes: int, names: tuple[str, ...], seed: int
+) -> Iterator[FirstGuess]:
+    """Guesses by each method that can handle this number of points.
 
-    Most methods trust every link. If links may be wrong, each method also makes a guess without links.
+    Most methods trust every link. If links may be wrong, each method that uses them also makes a guess without them.
+    Each guess draws its own random numbers, so it does not matter in which order they are made. A guess may stop early,
+    with a warning.
 
     Parameters
     ----------
-    Z : ndarray of shape (n_samples, n_features)
-        Points without gaps, columns scaled.
-    X : ndarray of shape (n_samples, n_features)
-        The same points, not scaled.
+    spaces : mapping of str to Space
+        The points: "columns", columns scaled, and "whole", in their own units, if that makes a difference.
     links : Links
         Links between them.
     n_classes : int
         Number of classes.
     names : tuple of str
         Names from `LABELINGS`.
-    random : RandomState
-        Source of randomness.
+    seed : int
+        Seed of each guess.
 
     Yields
     ------
     name : str
-    labels : ndarray of shape (n_samples,)
+    guess : callable
+        Without arguments; its result has shape (n_samples,).
     """
-    views: dict[str, Floats] = dict(zip(("columns", "whole"), distinct([Z, X]), strict=False))
+    n_links = links.n_must + links.n_cannot
+    if n_links > MOST_LINKS:
+        used = np.zeros(n_links, dtype=bool)
+        used[RandomState(seed).permutation(n_links)[:MOST_LINKS]] = True
+        links = links.where(used[: links.n_must], used[links.n_must :])
     unsure = any(c is not None and np.any(c < 1) for c in (links.must_confidence, links.cannot_confidence))
+    made = dict(spaces)
     for name in names:
         labeling = LABELINGS[name]
-        if labeling.distances == "links":
-            views.setdefault("links", by_links(Z, links))
-        if len(Z) > labeling.at_most or labeling.distances not in views:
+        if labeling.distances == "links" and "links" not in made:
+            made["links"] = Space(by_links(made["columns"].points, links))
+        space = made.get(labeling.distances)
+        if space is None or len(space.points) > labeling.at_most:
             continue
-        for said in (links, Links()) if unsure else (links,):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a guess may stop early
-                labels = labeling.guess(views[labeling.distances], said, n_classes, random)
-            yield (name if said is links else f"{name}{WITHOUT}"), labels
+        for said in (links, Links()) if unsure and labeling.uses_links else (links,):
+            title = name if said is links else f"{name}{WITHOUT}"
+            yield title, partial(labeling.guess, space, said, n_classes, RandomState(seed))
 
 
 def by_links(Z: Floats, links: Links) -> Floats:
@@ -170,30 +201,6 @@ def by_links(Z: Floats, links: Links) -> Floats:
     values, vectors = np.linalg.eigh(target)
     values = np.maximum(values, 1e-8 * max(float(values[-1]), np.finfo(np.float64).tiny))
     return one_scale(Z @ (vectors / np.sqrt(values)) @ vectors.T)
-
-
-def one_scale(Z: Floats) -> Floats:
-    """Centred points, with columns of unit variance on average."""
-    centred = Z - Z.mean(axis=0)
-    size = np.sqrt(np.mean(centred**2))
-    return np.asarray(centred / size if size > 0 else centred)
-
-
-def distinct(views: Sequence[Floats]) -> list[Floats]:
-    """Views of the same points, each on one scale, without those that repeat an earlier one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Z = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 1.0]])
-    >>> len(distinct([Z, 3 * Z + 1, Z**2]))
-    2
-    """
-    kept: list[Floats] = []
-    for view in map(one_scale, views):
-        if not any(np.allclose(view, other, rtol=0, atol=1e-2) for other in kept):
-            kept.append(view)
-    return kept
 
 
 def in_order(labels: Ints) -> Ints:

@@ -5,18 +5,23 @@ recipe of the best one (columns, first guess and shape) is fitted without it. Th
 the fold, but the recipe's refit has not.
 """
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 
+import numpy as np
 from numpy.random import RandomState
 
 from linkmix import engine
+from linkmix.basics.arrays import shares
 from linkmix.engine.fitting import few_threads
 from linkmix.mixture.calibration import LeftOut
 from linkmix.mixture.folds import folds
-from linkmix.search.contest import THE_BEST, Candidate, Contest
-from linkmix.search.guesses import WITHOUT
-from linkmix.search.ranking import agreement
+from linkmix.search.contest import THE_BEST, Candidate, Contest, all_of
+from linkmix.search.guesses import LABELINGS, WITHOUT
+from linkmix.search.ranking import agreement, weigh
 
 
 def left_outs(ground: Contest, candidates: Sequence[Candidate], n_folds: int | None = None) -> list[LeftOut]:
@@ -36,13 +41,17 @@ def left_outs(ground: Contest, candidates: Sequence[Candidate], n_folds: int | N
     list of LeftOut
         Empty if there is nothing to leave out.
     """
+    dealt = list(islice(folds(ground.links, ground.known, RandomState(ground.seed)), n_folds))
+    without = [ground.given(fold.kept, fold.known) for fold in dealt]
+    recipes = [one for one in candidates if one.start != THE_BEST and one.finished] or candidates
+    with few_threads(*ground.shape), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a guess may stop early
+        refits = all_of([partial(_refit, one, recipes) for one in without], ground.n_jobs)
     found = []
-    for fold in islice(folds(ground.links, ground.known, RandomState(ground.seed)), n_folds):
-        without = ground.given(fold.kept, fold.known)
-        refit = _refit(without, candidates)
+    for fold, one, refit in zip(dealt, without, refits, strict=True):
         if refit is not None:
-            X = without.views[refit.view].X
-            log_joint = engine.class_log_joint(without.density(refit.shape), refit.parameters, X)
+            X = one.views[refit.view].X
+            log_joint = engine.class_log_joint(one.density(refit.shape), refit.parameters, X)
             found.append(LeftOut(log_joint, fold.left, fold.at, *fold.comparable()))
     return found
 
@@ -57,15 +66,27 @@ def mean_agreement(candidates: Sequence[Candidate], n_classes: int) -> float:
     return float((likeness.sum() - n) / (n * (n - 1)))
 
 
-def _refit(without: Contest, candidates: Sequence[Candidate]) -> Candidate | None:
+def _refit(without: Contest, recipes: Sequence[Candidate]) -> Candidate | None:
     """The best recipe, judged and fitted without a fold; None if no recipe works without it."""
-    ranked = without.ranked([without.judged(one) for one in candidates if one.start != THE_BEST])
-    with few_threads(*without.shape):
-        for one in ranked:
-            name = one.start.removesuffix(WITHOUT)
-            labels = dict(without.guesses_of(one.view, (name,))).get(one.start)
-            begun = None if labels is None else without.begin(one.view, one.start, labels, one.shape)
-            done = None if begun is None else without.finish(begun)
-            if done is not None:
-                return done
+    for one in without.ranked(_judged(without, recipes)):
+        blind = one.start.endswith(WITHOUT) or not LABELINGS[one.start].uses_links  # the guess would be the same
+        labels = one.guess if blind else without.guess_of(one.view, one.start)
+        begun = None if labels is None else without.begin(one.view, one.start, labels, one.shape)
+        done = None if begun is None else without.finish(begun)
+        if done is not None:
+            return done
     return None
+
+
+def _judged(without: Contest, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates with the evidence of the links that are not left out; their labels are the same."""
+    points = without.links.points
+    points = points if len(points) else np.zeros(1, dtype=np.int64)  # densities are of at least one point
+    links, least = without.links.restrict(points), without.budget.settings.least
+    judged = []
+    for one in candidates:
+        X = without.views[one.view].X[points]
+        seen = weigh(shares(engine.class_log_joint(without.density(one.shape), one.parameters, X)), links, least)
+        evidence = replace(seen, labels=one.evidence.labels, structure=one.evidence.structure)
+        judged.append(replace(one, evidence=evidence))
+    return judged

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from linkmix.basics.arrays import Floats, Ints
-from linkmix.rivals.e2cp import neighbour_graph
-from linkmix.search.guesses import distinct
+from linkmix.data.scaling import vary_alike
 from linkmix.search.settings import SETTINGS, SearchSettings
+from linkmix.search.spaces import Space, distinct
 
 
-def graphs(views: Sequence[Floats], X: Floats, settings: SearchSettings = SETTINGS) -> list[Any]:
+def graphs(views: Sequence[Space], raw: Space, X: Floats, settings: SearchSettings = SETTINGS) -> list[Any]:
     """Graphs of nearest neighbours: one for each way in which columns are scaled, and one for the raw columns.
 
     Raw columns are added only if the variance is not dominated by a few of them. A graph that repeats an earlier one is
@@ -23,10 +23,12 @@ def graphs(views: Sequence[Floats], X: Floats, settings: SearchSettings = SETTIN
 
     Parameters
     ----------
-    views : sequence of ndarray of shape (n_samples, n_features)
-        Points without gaps, columns scaled.
+    views : sequence of Space
+        The points, columns scaled.
+    raw : Space
+        The points, columns not scaled.
     X : ndarray of shape (n_samples, n_features)
-        The same points, not scaled; no column is constant.
+        The same points in their own units; no column is constant.
     settings : SearchSettings
         Number of neighbours, and when raw columns count.
 
@@ -39,16 +41,15 @@ def graphs(views: Sequence[Floats], X: Floats, settings: SearchSettings = SETTIN
     --------
     >>> import numpy as np
     >>> Z = np.random.default_rng(0).normal(size=(30, 4))
-    >>> len(graphs([Z], Z * [1.0, 2.0, 1.0, 2.0])), len(graphs([Z], Z * [1.0, 1.0, 1.0, 1000.0]))
+    >>> def n_graphs(X):
+    ...     return len(graphs([Space(Z)], Space(X / X.std()), X))
+    >>> n_graphs(Z * [1.0, 2.0, 1.0, 2.0]), n_graphs(Z * [1.0, 1.0, 1.0, 1000.0])
     (2, 1)
     """
     if len(X) < 2:
         return []
-    variance = (X.std(axis=0) / (X.std(axis=0).max() or 1.0)) ** 2
-    n_alike = variance.sum() ** 2 / max((variance**2).sum(), np.finfo(np.float64).tiny)
-    as_they_are = [X] if n_alike >= max(settings.even * len(variance), settings.alike) else []
-    n_neighbors = min(settings.neighbours, len(X) - 1)
-    return [neighbour_graph(view, n_neighbors) for view in distinct([*views, *as_they_are])]
+    as_they_are = [raw] if vary_alike(X.std(axis=0), settings) else []
+    return [space.graph(settings.neighbours) for space in distinct([*views, *as_they_are])]
 
 
 def modularity(graph: Any, labels: Ints, n_classes: int) -> float:
@@ -57,7 +58,7 @@ def modularity(graph: Any, labels: Ints, n_classes: int) -> float:
     Parameters
     ----------
     graph : sparse array of shape (n_samples, n_samples)
-        Weights of the edges, symmetric.
+        Weights of the edges, symmetric, in rows.
     labels : ndarray of shape (n_samples,)
         Classes.
     n_classes : int
@@ -78,11 +79,11 @@ def modularity(graph: Any, labels: Ints, n_classes: int) -> float:
     >>> modularity(pairs, np.array([0, 0, 1, 1]), 2), modularity(pairs, np.array([0, 1, 0, 1]), 2)
     (0.5, -0.5)
     """
-    member = np.eye(n_classes)[labels]  # (n, M)
-    degree = np.asarray(graph.sum(axis=1)).ravel()
-    total = float(degree.sum())
-    inside = float((member * (graph @ member)).sum()) / total
-    return inside - float(((degree @ member / total) ** 2).sum())
+    from_class = np.repeat(labels, np.diff(graph.indptr))  # of each edge
+    to_class = labels[graph.indices]
+    total = float(graph.data.sum())
+    inside = float(graph.data @ (from_class == to_class)) / total
+    return inside - float(((np.bincount(to_class, graph.data, n_classes) / total) ** 2).sum())
 
 
 def structure(of: Sequence[Any], labels: Ints, n_classes: int) -> float:

@@ -6,20 +6,24 @@ import numpy as np
 from numpy.random import RandomState
 
 from linkmix import engine
-from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp
 from linkmix.couplings import BoundCoupling
-from linkmix.data.blocks import Table
+from linkmix.data.blocks import Table, labelled
+from linkmix.data.rows import by_blocks
 from linkmix.data.sample import sample_around
-from linkmix.data.scaling import PLAIN, Scaling
+from linkmix.data.scaling import Scaling
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, linked_labels, naming_rows, part
 from linkmix.mixture import LinkMixture
-from linkmix.mixture.calibration import Quality, tempered
+from linkmix.mixture.calibration import Quality
 from linkmix.mixture.door import SeenColumns
 from linkmix.mixture.fitted import finished
 from linkmix.search.budgets import Budget
 from linkmix.search.contest import Candidate, Contest
 from linkmix.search.shapes import SHAPES
+
+BLOCK_ROWS = 2**15
+"""Rows whose probabilities by each member of a committee are held at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,7 @@ def contest_of(
     seed: int,
     *,
     learn_reliability: bool = False,
+    n_jobs: int | None = None,
 ) -> Contest:
     """A contest on the given points, or on a sample with all linked and labelled ones, scaled in several ways."""
     n = len(given.X)
@@ -79,15 +84,17 @@ def contest_of(
     if given.known is not None:
         needed = np.union1d(needed, np.flatnonzero(given.known >= 0))
     some = given.among(sample_around(n, needed, budget.n_points, RandomState(seed), given.sample_weight))
+    first, *_ = views
     slopes = {name: scaling.log_slope(some.X) for name, scaling in views.items()}
     return Contest.of(
         {name: replace(some, X=scaling(some.X)) for name, scaling in views.items()},
-        starts.without_gaps(some.X[:, views[PLAIN].scale > 0]),
+        starts.without_gaps(views[first].on_one_scale(some.X)),
         n_classes,
         budget,
         seed,
-        units={name: float((slope - slopes[PLAIN]).sum()) for name, slope in slopes.items()},
+        units={name: float((slope - slopes[first]).sum()) for name, slope in slopes.items()},
         learn_reliability=learn_reliability,
+        n_jobs=n_jobs,
     )
 
 
@@ -100,7 +107,7 @@ def as_member(
     data = part(whole)
     n_steps = settings.last_steps if ground.shape[0] < len(whole.X) else 1
     with naming_rows(whole.links, ground.n_classes):
-        fit = engine.fit(model, data, candidate.parameters, tol=1e-6, max_iter=n_steps)
+        fit = engine.fit(model, data, candidate.parameters, tol=settings.tol, max_iter=n_steps)
     mixture = LinkMixture(
         ground.n_classes,
         clusters_per_class=shape.clusters,
@@ -117,36 +124,75 @@ def as_member(
     return mixture
 
 
-def mean_probability(members: list[LinkMixture], places: list[Ints], temperatures: Floats, Z: Floats) -> Floats:
-    """Mean of the members' probabilities at their temperatures, with their classes matched."""
-    each = [
-        tempered(member.predict_log_joint(Z), float(temperature))[:, place]
-        for member, place, temperature in zip(members, places, temperatures, strict=True)
-    ]
-    return np.asarray(np.mean(each, axis=0))
+@dataclass(frozen=True, eq=False)
+class Committee:
+    """Fitted mixtures whose probabilities are averaged.
+
+    Attributes
+    ----------
+    members : list of Mixture
+        The winner is the first.
+    places : list of ndarray of shape (n_classes,)
+        For each class of the winner, the matching class of each member.
+    temperatures : ndarray of shape (n_members,)
+        What the log-densities of each member are divided by.
+    """
+
+    members: list[engine.Mixture]
+    places: list[Ints]
+    temperatures: Floats
+
+    def probabilities(self, X: Array) -> Floats:
+        """Mean of the members' probabilities at their temperatures, with their classes matched, shape (n, M)."""
+        if self._alone:
+            return self.members[0].probabilities(X, float(self.temperatures[0]))
+        return by_blocks(self._mean, X, BLOCK_ROWS, np.empty((len(X), self.members[0].n_classes)))
+
+    def classes(self, X: Array) -> Ints:
+        """The class with the largest mean probability."""
+        if self._alone:
+            return self.members[0].classes(X)
+        classes = np.empty(len(X), dtype=np.int64)
+        return by_blocks(lambda some: self._mean(some).argmax(axis=1), X, BLOCK_ROWS, classes)
+
+    def log_density(self, X: Array) -> Floats:
+        """Log-density under the mean of the members' mixtures."""
+        if self._alone:
+            return self.members[0].log_density(X)
+
+        def mean(some: Array) -> Floats:
+            densities = np.stack([member.log_density(some) for member in self.members], axis=1)
+            return np.asarray(log_sum_exp(densities) - np.log(len(self.members)))
+
+        return by_blocks(mean, X, BLOCK_ROWS, np.empty(len(X)))
+
+    @property
+    def _alone(self) -> bool:
+        """Whether there is one member, whose classes have their own numbers."""
+        return len(self.members) == 1 and np.array_equal(self.places[0], np.arange(len(self.places[0])))
+
+    def _mean(self, X: Array) -> Floats:
+        each = [
+            member.probabilities(X, temperature)[:, place]
+            for member, place, temperature in zip(self.members, self.places, self.temperatures.tolist(), strict=True)
+        ]
+        return np.asarray(np.mean(each, axis=0))
 
 
 def committee_labels(
-    members: list[LinkMixture],
-    places: list[Ints],
-    temperatures: Floats,
-    whole: Knowledge[Array | Table],
-    coupling: BoundCoupling,
+    committee: Committee, whole: Knowledge[Array | Table], coupling: BoundCoupling, reliability: Floats
 ) -> Ints:
     """Labels of the training points by the mean of the committee, with the links applied once more."""
-
-    def classes(block: Array) -> Ints:
-        return np.asarray(mean_probability(members, places, temperatures, block).argmax(axis=1))
-
-    points, n_classes = whole.links.points, members[0].n_classes
-    labels = np.concatenate(list(whole.X.map(classes))) if isinstance(whole.X, Table) else classes(whole.X)
-    if whole.known is not None:
-        labels = np.where(whole.known >= 0, whole.known, labels)
+    points, n_classes = whole.links.points, committee.members[0].n_classes
+    rows, values = points, points[:0]
     if len(points):
         linked = whole.among(points)
         with np.errstate(divide="ignore"):
-            log_probability = np.maximum(np.log(mean_probability(members, places, temperatures, linked.X)), -1e3)
+            log_probability = np.maximum(np.log(committee.probabilities(linked.X)), -1e3)
         even = np.full(n_classes, 1 / n_classes)
-        reliability = np.array([*members[0].annotator_reliability_.values()])
-        labels[points] = linked_labels(coupling, part(linked), whole.links, log_probability, even, reliability)
-    return labels
+        values = linked_labels(coupling, part(linked), whole.links, log_probability, even, reliability)
+    if whole.known is not None:
+        told = np.setdiff1d(np.flatnonzero(whole.known >= 0), points)
+        rows, values = np.concatenate([points, told]), np.concatenate([values, whole.known[told]])
+    order = np.argsort(rows)
+    return labelled(whole.X, committee.classes, rows[order], values[order])

@@ -70,7 +70,7 @@ $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -m venv $(VENV)
 
 # One stamp per extra; a change of pyproject.toml installs again.
-$(VENV)/.installed-%: pyproject.toml setup.py src/linkmix/native/core.c src/linkmix/native/kernels.h | $(VENV)/pyvenv.cfg
+$(VENV)/.installed-%: pyproject.toml setup.py src/linkmix/native/core.c $(wildcard src/linkmix/native/*.h) | $(VENV)/pyvenv.cfg
 	@echo "Installing linkmix[$*] into $(VENV); the first time takes a minute or two"
 	@$(PIP_INSTALL) --editable '.[$*]'
 	@touch $@

@@ -13,12 +13,17 @@ import pytest
 
 from linkmix import AutoLinkMixture, LinkMixture, Links, calibrate
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
 
+from click.testing import CliRunner  # noqa: E402
+
 from linkmix import distributed as far  # noqa: E402
+from linkmix.app.cli import main  # noqa: E402
+from linkmix.tables import write_links  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore:Port .* is already in use"
@@ -155,35 +160,169 @@ def test_rows_do_not_travel(client, monkeypatch):
     assert sum(received) < X.nbytes / 50
 
 
+def noted_part(X, log):
+    """A partition that notes that it was computed."""
+    with open(log, "a") as lines:
+        lines.write("read\n")
+    return X
+
+
+def noted_parts(X, size, log):
+    parts = [dask.delayed(noted_part)(X[first : first + size], str(log)) for first in range(0, len(X), size)]
+    shapes = [(min(size, len(X) - first), X.shape[1]) for first in range(0, len(X), size)]
+    return da.concatenate([da.from_delayed(part, shape, float) for part, shape in zip(parts, shapes, strict=True)])
+
+
+def assert_close_searches(one, other):
+    assert one.leaderboard_["shape"][0] == other.leaderboard_["shape"][0]
+    assert one.leaderboard_["start"][0] == other.leaderboard_["start"][0]
+    assert_close_fits(one.best_estimator_, other.best_estimator_)
+    for name in ("center_", "scale_", "temperatures_"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-10, err_msg=name)
+    assert one.quality_.pairs_right == pytest.approx(other.quality_.pairs_right, rel=1e-9)
+    np.testing.assert_array_equal(one.labels_, np.asarray(other.labels_))
+
+
+@pytest.mark.parametrize("committee", [1, 2])
+def test_a_search_on_the_cluster_is_the_local_search(client, tmp_path, committee):
+    """The winner is fitted to all rows on the workers, and each partition is computed once."""
+    X, _, links = problem()
+    X[17, 1] = np.nan
+    settings = {"budget": "small", "committee": committee, "random_state": 0}
+    local = AutoLinkMixture(3, **settings).fit(X, links=links)
+    there = far.fit(AutoLinkMixture(3, **settings), noted_parts(X, 900, tmp_path / "log"), links=links, client=client)
+    assert isinstance(there.labels_, da.Array)
+    assert_close_searches(local, there)
+    assert len((tmp_path / "log").read_text().split()) == 6
+    spread = da.from_array(X, chunks=900)
+    np.testing.assert_array_equal(far.predict(there, spread).compute(), local.predict(X))
+    np.testing.assert_allclose(far.predict_proba(there, spread).compute(), local.predict_proba(X), rtol=1e-8)
+
+
+def test_a_search_reads_data_frames_and_known_labels(client):
+    X, y, links = problem()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    known = np.where(np.arange(len(y)) % 100 == 3, y, -1)
+    settings = {"budget": "small", "random_state": 0}
+    local = AutoLinkMixture(3, **settings).fit(frame, known, links=links)
+    spread = dd.from_pandas(frame, npartitions=4, sort=False)
+    there = far.fit(AutoLinkMixture(3, **settings), spread, known, links=links, persist=False)
+    assert there.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert_close_searches(local, there)
+
+
+def test_each_partition_is_computed_once(client, tmp_path):
+    X, _, links = problem()
+    there = far.fit(model(), noted_parts(X, 900, tmp_path / "kept"), links=links)
+    there.labels_.compute()
+    assert len((tmp_path / "kept").read_text().split()) == 6
+    far.fit(model(max_iter=4), noted_parts(X, 900, tmp_path / "read"), links=links, persist=False)
+    assert len((tmp_path / "read").read_text().split()) == 6 * 7  # a survey, the linked rows, and each step
+
+
 @pytest.mark.slow
-def test_the_loss_of_a_worker_is_not_the_loss_of_the_fit(monkeypatch):
+@pytest.mark.parametrize("searches", [False, True])
+def test_the_loss_of_a_worker_is_not_the_loss_of_the_fit(monkeypatch, searches):
     """One of two workers is killed during the fit; its partitions are recomputed, and the result is the same."""
     X, _, links = problem(20_000)
-    local = model(max_iter=20).fit(X, links=links)
+
+    def fresh():
+        return AutoLinkMixture(3, budget="small", random_state=0) if searches else model(max_iter=20)
+
+    local = fresh().fit(X, links=links)
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, worker_dashboard_address=None
     )
     with cluster, distributed.Client(cluster) as client:
         passes = []
-        compute = distributed.Client.compute
+        total = far._FreePartitions.total
         before = set(client.run(os.getpid).values())
 
-        def counted(self, *args, **kwargs):
+        def counted(self, function):
             passes.append(len(passes))
-            if len(passes) == 12:
+            if len(passes) == 4:
                 assert all(client.has_what().values())  # both workers have rows
                 threading.Timer(0.02, os.kill, (min(before), signal.SIGKILL)).start()
-            return compute(self, *args, **kwargs)
+            return total(self, function)
 
-        monkeypatch.setattr(distributed.Client, "compute", counted)
-        there = far.fit(model(max_iter=20), da.from_array(X, chunks=1000), links=links, client=client)
+        monkeypatch.setattr(far._FreePartitions, "total", counted)
+        there = far.fit(fresh(), da.from_array(X, chunks=1000), links=links, client=client)
         monkeypatch.undo()
-        assert len(passes) == 2 + 21  # a survey, the linked rows, and the sums of each step
-        assert_close_fits(local, there)
+        assert len(passes) >= 8
+        (assert_close_searches if searches else assert_close_fits)(local, there)
         deadline = time.monotonic() + 20
         while len(after := set(client.run(os.getpid).values())) < 2 and time.monotonic() < deadline:
             time.sleep(0.1)
         assert min(before) not in after
+
+
+@pytest.mark.parametrize("estimator", [LinkMixture(3), AutoLinkMixture(3)])
+def test_methods_of_the_estimators_refuse_what_belongs_to_a_cluster(estimator):
+    """They would copy it into the memory of this process."""
+    X, _, _ = problem(200)
+    spread, frame = da.from_array(X, chunks=100), dd.from_pandas(pd.DataFrame(X), npartitions=2)
+    with pytest.raises(ValueError, match=r"X is a Array of Dask.* use linkmix\.distributed\.fit\(model, X"):
+        estimator.fit(spread)
+    with pytest.raises(ValueError, match=r"X is a DataFrame of Dask.*linkmix\.distributed\.fit\(model, X"):
+        estimator.fit(frame)
+    fitted = LinkMixture(3, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"linkmix\.distributed\.predict\(model, X"):
+        fitted.predict_proba(spread)
+
+
+@pytest.mark.parametrize(
+    ("ending", "settings"),
+    [
+        ("parquet", ["--method", "auto", "--links", "links.csv"]),
+        ("csv", ["--method", "linkmix", "--links", "links.csv", "--scale"]),
+    ],
+)
+def test_the_command_runs_on_a_cluster(client, tmp_path, monkeypatch, ending, settings):
+    """The same labels as without one."""
+    monkeypatch.chdir(tmp_path)
+    X, _, links = problem(1200)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.insert(0, "id", [f"r{row}" for row in range(len(X))])
+    links = links.restrict(np.arange(len(X)))
+    write_links("links.csv", links, frame["id"].tolist())
+    for number, part in enumerate((frame[:500], frame[500:1100], frame[1100:])):
+        if ending == "csv":
+            part.to_csv(f"part-{number}.csv", index=False)
+        else:
+            part.to_parquet(f"part-{number}.parquet")
+    command = ["fit", f"part-*.{ending}", "--classes", "3", *settings, "--out"]
+    here = CliRunner().invoke(main, [*command, "here"])
+    there = CliRunner().invoke(main, [*command, "there", "--cluster", client.scheduler.address])
+    assert there.exit_code == 0, there.output
+    one, other = (pd.read_csv(tmp_path / where / "labels.csv") for where in ("here", "there"))
+    pd.testing.assert_frame_equal(one, other, atol=2e-6)
+    assert here.output.replace("here/", "there/") == there.output
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--cluster", "tcp://127.0.0.1:1"], "tcp://127.0.0.1:1: no Dask scheduler answers there"),
+        (["--cluster", "nowhere"], "nowhere: no Dask scheduler answers there"),
+        (
+            ["--cluster", "tcp://127.0.0.1:1", "--method", "cop-kmeans"],
+            "--cluster has no effect with --method cop-kmeans",
+        ),
+    ],
+)
+def test_a_cluster_that_cannot_be_used(tmp_path, monkeypatch, more, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(far.connect, "__defaults__", (0.5,))
+    result = CliRunner().invoke(main, ["fit", "points.csv", "--classes", "3", *more])
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_workers_do_not_find(client, tmp_path):
+    spread = far.read([tmp_path / "elsewhere.csv"], ["a"])
+    with pytest.raises(ValueError, match=r"elsewhere.csv: a worker on .* cannot read it \(No such file"):
+        far.fit(model(), spread)
 
 
 def test_progress(client, capsys):

@@ -12,7 +12,7 @@ import linkmix
 ROOMS = {
     "couplings": ["Graph", "MeanField", "Pairwise", "Projection", "Uncoupled", "solve_class_weights"],
     "densities": ["Bernoulli", "Categorical", "Gaussian", "Poisson", "Product", "StudentT"],
-    "distributed": ["fit", "predict", "predict_proba"],
+    "distributed": ["connect", "fit", "predict", "predict_proba", "read"],
     "plots": ["draw_clusters", "draw_links", "draw_points"],
     "queries": ["STRATEGIES", "Answer", "Questioner"],
     "rivals": ["COPKMeans", "CSC", "E2CP", "EMPC", "GMM", "GMMEC", "GMPR", "MPCKMeans", "PCKMeans", "PPC", "SSKK"],
@@ -38,6 +38,14 @@ def test_import_linkmix_alone_loads_nothing_heavy():
     script = "import sys, linkmix; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "scipy", "sklearn", "pandas", "matplotlib"} & set(loaded)
+
+
+def test_link_mixture_loads_nothing_of_scikit_learn_but_its_base():
+    script = "import sys; from linkmix import LinkMixture; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    heavy = ("cluster", "decomposition", "linear_model", "metrics", "mixture", "neighbors", "preprocessing")
+    assert not {f"sklearn.{name}" for name in heavy} & set(loaded)
+    assert not {"matplotlib", "plotly", "linkmix.search", "linkmix.tables"} & set(loaded)
 
 
 @pytest.mark.parametrize(

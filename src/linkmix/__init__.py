@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from linkmix.mixture import LinkMixture, calibrate, fit_trials
     from linkmix.native.versions import show_versions
     from linkmix.search import AutoLinkMixture
-    from linkmix.study import compare, links_satisfied, purity
+    from linkmix.study.comparison import compare
+    from linkmix.study.metrics import links_satisfied, purity
 
 __version__ = "0.1.0"
 
@@ -44,10 +45,10 @@ _HOMES = {
     "Links": "linkmix.links",
     "Relation": "linkmix.links",
     "calibrate": "linkmix.mixture",
-    "compare": "linkmix.study",
+    "compare": "linkmix.study.comparison",
     "fit_trials": "linkmix.mixture",
-    "links_satisfied": "linkmix.study",
-    "purity": "linkmix.study",
+    "links_satisfied": "linkmix.study.metrics",
+    "purity": "linkmix.study.metrics",
     "show_versions": "linkmix.native.versions",
 }
 _ROOMS = {"couplings", "densities", "distributed", "plots", "queries", "rivals", "tables"}

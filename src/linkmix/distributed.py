@@ -1,13 +1,15 @@
 """Fits on a Dask cluster: rows stay on the workers; only linked rows, parameters and sums are transferred.
 
-In each step every partition computes the sums over its own rows, the workers add these sums in groups of eight, and the
+In each step every worker computes the sums over its own rows, the workers add these sums in groups of eight, and the
 total, a few kilobytes, returns to the process that runs EM with the same engine as in memory. If a worker is lost, Dask
 recomputes its partitions.
 """
 
-from collections.abc import Callable
-from copy import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from os import PathLike
+from pathlib import Path
+from socket import gethostname
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -26,7 +28,9 @@ from linkmix.data.blocks import Door, Source, Survey, Table, label_rows
 from linkmix.data.rows import Addable, FreeRows, Rows, added, without
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
+from linkmix.mixture.fitted import light
 from linkmix.search import AutoLinkMixture
+from linkmix.tables import read_numbers
 
 BRANCHES = 8
 """Number of sums added in one task."""
@@ -34,8 +38,11 @@ BRANCHES = 8
 T = TypeVar("T")
 
 
+Model = TypeVar("Model", LinkMixture, AutoLinkMixture)
+
+
 def fit(
-    model: LinkMixture,
+    model: Model,
     X: Any,
     y: ArrayLike | None = None,
     *,
@@ -44,16 +51,17 @@ def fit(
     client: Client | None = None,
     persist: bool = True,
     verbose: bool = False,
-) -> LinkMixture:
+) -> Model:
     """Fit a mixture to a dask array or data frame on the workers of a cluster.
 
-    From the same start the result equals that of ``model.fit``. A start given by name is drawn from a sample of the
-    rows.
+    From the same start the result equals that of ``model.fit``. `LinkMixture` draws a start given by name from a sample
+    of the rows. `AutoLinkMixture` searches here, on a sample that holds all linked rows, and its winner is then fitted
+    to all rows on the cluster.
 
     Parameters
     ----------
-    model : LinkMixture
-        The mixture to fit, as with its own `fit`, except that ``labels_`` becomes a dask array.
+    model : LinkMixture or AutoLinkMixture
+        The estimator to fit, as with its own `fit`, except that ``labels_`` becomes a dask array.
     X : dask array or data frame of shape (n_samples, n_features)
         The points. The lengths of the partitions need not be known.
     y : array-like of shape (n_samples,), optional
@@ -65,17 +73,19 @@ def fit(
     client : distributed.Client, optional
         The cluster; by default the current one.
     persist : bool, default=True
-        Whether the workers keep their rows in memory. Otherwise they recompute them in each step from the graph of `X`,
+        Whether the workers keep their rows in memory until the fit ends, and the labels after that; each partition is
+        then computed once. A worker needs up to twice the memory of its rows, since free rows, scaled by
+        `AutoLinkMixture`, may be a copy. Otherwise the workers recompute their rows in each step from the graph of `X`,
         for instance by reading a file.
     verbose : bool, default=False
         Whether to show a progress bar that counts passes over the rows.
 
     Returns
     -------
-    LinkMixture
+    LinkMixture or AutoLinkMixture
         The fitted model.
     """
-    steps = model.n_init * (model.max_iter + 1)
+    steps = model.n_init * (model.max_iter + 1) if isinstance(model, LinkMixture) else None
     with tqdm(total=steps, desc="EM", unit="pass", disable=not verbose) as bar:
         return model.fit(_Collection(X, _client(client), persist, bar), y, links=links, sample_weight=sample_weight)
 
@@ -118,6 +128,58 @@ def predict_proba(model: LinkMixture | AutoLinkMixture, X: Any) -> da.Array:
     return _by_blocks(model, "predict_proba", X, (n_classes,), np.float64)
 
 
+def read(files: Iterable[str | PathLike[str]], columns: Sequence[str]) -> da.Array:
+    """Points in CSV, TSV or Parquet files as a dask array with a partition for each file, which the workers read.
+
+    Parameters
+    ----------
+    files : iterable of paths
+        The files, in the order of the rows. Each worker must find them under these paths.
+    columns : sequence of str
+        Columns of numbers, in this order.
+
+    Returns
+    -------
+    dask array of shape (n_samples, n_features)
+        The lengths of the partitions are not known.
+    """
+    parts = [_task("read", partial(_read, Path(file).absolute(), tuple(columns)), None) for file in files]
+    return _array(parts, [np.nan] * len(parts), (len(columns),), np.float64)
+
+
+def connect(address: str, seconds: float = 10.0) -> Client:
+    """Connect to a running scheduler that has workers.
+
+    Parameters
+    ----------
+    address : str
+        Address of the scheduler, such as ``tcp://host:8786``.
+    seconds : float, default=10
+        How long to wait for it.
+
+    Returns
+    -------
+    distributed.Client
+
+    Raises
+    ------
+    ValueError
+        If no scheduler answers there, or it has no workers.
+    """
+    try:
+        client = Client(address, timeout=seconds, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(
+            f"{address}: no Dask scheduler answers there ({reason}): correct the address, or start one with "
+            "'dask scheduler'"
+        ) from None
+    if not client.nthreads():
+        client.close()
+        raise ValueError(f"{address}: the Dask scheduler has no workers: start some with 'dask worker {address}'")
+    return client
+
+
 class _Collection(Source):
     """A dask array or data frame."""
 
@@ -126,6 +188,8 @@ class _Collection(Source):
 
     def enter(self, door: Door) -> Table:
         """Survey all partitions, on the workers."""
+        if self.persist:
+            self.blocks = self.client.persist(self.blocks)  # released with this object, at the end of the fit
         tasks = [_task("survey", partial(_survey, door, number), block) for number, block in enumerate(self.blocks)]
         return _Partitions(door, self.client.gather(self.client.compute(tasks)), self)
 
@@ -149,18 +213,16 @@ class _Partitions(Table):
             inside = slice(*self.firsts[number : number + 2])
             own = [None if array is None else array[inside] for array in (weights, known)]
             parts.append(_task("rows", partial(_portions, self.door, *self.cut(number, [linked]), *own), block))
-        homes: list[Any] = [None] * len(parts)
         if self.of.persist:
             parts = self.of.client.persist(parts)
             wait(parts)
-            places = self.of.client.who_has(futures_of(parts))
-            parts.sort(key=lambda part: places.get(part.key, ()))  # neighbours are added on the same worker
-            homes = [places.get(part.key) for part in parts]
-        return _FreePartitions(self.of.client, parts, homes, self.of.bar)
+        return _FreePartitions(self.of.client, parts, self.of.bar)
 
     def label(self, function: Callable[[Array], Ints], rows: Ints, values: Ints) -> da.Array:
-        """Return the labels as a lazy dask array."""
+        """Return the labels as a dask array: on the workers if these have the rows, otherwise lazy."""
         parts = self._tasks("labels", partial(label_rows, function), rows, values)
+        if self.of.persist:
+            parts = self.of.client.persist(parts)
         lengths = [survey.n_rows for survey in self.surveys]
         return _array(parts, lengths, (), np.int64)
 
@@ -174,22 +236,42 @@ class _Partitions(Table):
 class _FreePartitions(FreeRows):
     """Free rows on the workers, in portions."""
 
-    def __init__(self, client: Client, parts: list[Any], homes: list[Any], bar: Any) -> None:
-        self.client, self.parts, self.homes, self.bar = client, parts, homes, bar
+    def __init__(self, client: Client, parts: list[Any], bar: Any) -> None:
+        self.client, self.parts, self.bar = client, parts, bar
+        self.futures = futures_of(parts)  # empty unless the rows are kept
 
     def total(self, function: Callable[[Rows], Addable]) -> Addable | None:
         """Addable over all partitions, added in a tree."""
         # The function is part of the graph: scattered data would be lost with a worker.
         now = delayed(function, name=f"linkmix-function-{uuid4().hex}", traverse=False)
         sums = []
-        for part, home in zip(self.parts, self.homes, strict=True):
+        for home, parts in self._groups():
             with dask.annotate(**({"workers": home, "allow_other_workers": True} if home else {})):  # type: ignore[attr-defined]
-                sums.append(_task("sums", _sums, part, now))  # on the worker that has the rows, if it is still alive
+                sums.append(_task("sums", _sums, parts, now))  # on the worker that has the rows, if it is still alive
         while len(sums) > 1:
             sums = [_task("add", _add, sums[first : first + BRANCHES]) for first in range(0, len(sums), BRANCHES)]
         total: Addable | None = self.client.compute(sums[0]).result()
         self.bar.update()
         return total
+
+    def _groups(self) -> Iterator[tuple[str | None, list[Any]]]:
+        """Partitions that are summed over in one task: those of one thread of a worker, as far as they are there.
+
+        One task for each partition would cost the client and the scheduler about a millisecond each.
+        """
+        places = self.client.who_has(self.futures) if self.futures else {}
+        threads = self.client.nthreads() if self.futures else {}
+        at: dict[str, list[Any]] = {}
+        for part in self.parts:
+            homes = [home for home in places.get(part.key, ()) if home in threads]
+            if homes:
+                at.setdefault(homes[0], []).append(part)
+            else:  # not kept, or lost with its worker
+                yield None, [part]
+        for home, parts in at.items():
+            size = -(-len(parts) // threads[home])
+            for first in range(0, len(parts), size):
+                yield home, parts[first : first + size]
 
 
 def _client(client: Client | None) -> Client:
@@ -206,7 +288,7 @@ def _blocks(X: Any) -> list[Any]:
     if isinstance(X, dd.DataFrame):
         return list(X.to_delayed())
     if isinstance(X, da.Array) and X.ndim == 2:
-        return list(X.rechunk({1: -1}).to_delayed().ravel())
+        return list((X if X.numblocks[1] == 1 else X.rechunk({1: -1})).to_delayed().ravel())
     raise ValueError(
         f"X is a {type(X).__name__} with shape {getattr(X, 'shape', None)}: give a dask array (n_samples, n_features) "
         "or a dask data frame, or use the methods of the model"
@@ -227,12 +309,10 @@ def _by_blocks(
 ) -> da.Array:
     """Apply a method of the model to each partition."""
     check_is_fitted(model)
-    light = copy(model)
-    for name in ("labels_", "links_to_review_", "init"):  # large, and not needed on the workers
-        setattr(light, name, None)
+    sent = light(model)
     blocks = _blocks(X)
     lengths = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(blocks)
-    parts = [_task(method, partial(_apply, light, method, columns, dtype), block) for block in blocks]
+    parts = [_task(method, partial(_apply, sent, method, columns, dtype), block) for block in blocks]
     return _array(parts, lengths, columns, dtype)
 
 
@@ -242,6 +322,16 @@ def _task(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 # The tasks of the workers.
+
+
+def _read(file: Path, columns: tuple[str, ...], _: None) -> Array:
+    try:
+        return read_numbers(file, columns)
+    except OSError as error:
+        raise ValueError(
+            f"{file}: a worker on {gethostname()} cannot read it ({error.strerror or error}): put it where all workers "
+            "find it under this path, or leave out the cluster"
+        ) from None
 
 
 def _survey(door: Door, number: int, block: Any) -> Survey:
@@ -259,8 +349,8 @@ def _portions(door: Door, left_out: Ints, weights: Floats | None, known: Ints | 
     return list(without(Rows(door.numbers(block), weights, known), left_out).portions())
 
 
-def _sums(portions: list[Rows], function: Callable[[Rows], Addable]) -> Addable | None:
-    return added(map(function, portions))
+def _sums(parts: list[list[Rows]], function: Callable[[Rows], Addable]) -> Addable | None:
+    return added(function(portion) for portions in parts for portion in portions)
 
 
 def _add(sums: list[Addable | None]) -> Addable | None:

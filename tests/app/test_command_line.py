@@ -98,6 +98,18 @@ def test_fit_says_when_annotators_are_not_believed(folder):
     )
 
 
+def test_fit_says_that_many_columns_are_searched_by_components(folder):
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(np.repeat(4 * rng.normal(size=(2, 70)), 40, axis=0) + rng.normal(size=(80, 70)))
+    wide.add_prefix("x").to_csv("wide.csv", index=False)
+    result = run("fit", "wide.csv", "--classes", 2, "--out", "out")
+    assert result.exit_code == 0, result.output
+    assert "Note: classes were looked for on 20 principal components of the 70 columns" in result.stdout
+    result = run("predict", "out/model.linkmix", "wide.csv", "--out", "again.csv")
+    assert result.exit_code == 0, result.output
+    assert pd.read_csv("again.csv")["label"].tolist() == pd.read_csv("out/labels.csv")["label"].tolist()
+
+
 def test_fit_without_links_and_without_ids(folder):
     (folder / "plain.csv").write_text("".join(f"{a},{b}\n" for a, b in [("x", "y"), *IRIS[:, 2:].tolist()]))
     result = run("fit", "plain.csv", "--classes", 2, "--out", "out")
@@ -492,8 +504,8 @@ def test_a_disk_without_room_is_named(folder, monkeypatch):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("seconds", [0.1, 1.5])
 def test_an_interrupt_leaves_no_file(seconds, number, folder):
-    big = np.random.default_rng(0).normal(size=(60_000, 12))
-    frame = pd.DataFrame(big, columns=[f"x{i}" for i in range(12)])
+    big = np.random.default_rng(0).normal(size=(60_000, 60))  # takes much longer than the interrupt waits
+    frame = pd.DataFrame(big, columns=[f"x{i}" for i in range(60)])
     frame.to_parquet("big.parquet")
     process = start("fit", "big.parquet", "--classes", "auto", "--out", "out")
     while not (folder / "out").exists():

@@ -10,7 +10,9 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
-from linkmix import Links
+from linkmix import Links, engine
+from linkmix.basics.arrays import shares
+from linkmix.mixture.calibration import N_ROWS
 from linkmix.queries import SAID, STRATEGIES, Answer, Questioner, QuestionSettings
 from linkmix.queries.cover import Neighbourhoods
 from linkmix.queries.doubts import settled
@@ -91,6 +93,52 @@ def test_the_model_is_for_the_points_as_they_came():
     asker = Questioner(X, 3)
     converse(asker, SPECIES, 10)
     np.testing.assert_allclose(asker.model.predict_proba(X), asker.probabilities, atol=1e-6)
+
+
+def all_probabilities(asker):
+    """The class probabilities of all points by the model that questions are chosen by."""
+    fit = asker._fit
+    return shares(engine.class_log_joint(fit.density, fit.parameters, asker._ground.Z))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("wrong", [0.0, 0.1])
+def test_questions_are_those_of_a_table_of_all_points(strategy, wrong):
+    """Also with answers about points that are no candidates, so that the model has not seen them."""
+    asker = Questioner(IRIS, 3, strategy=strategy, wrong=wrong, max_candidates=60)
+    others = np.setdiff1d(np.arange(len(IRIS)), asker._ground.candidates)
+    for turn in range(12):
+        for a, b in [others[2 * turn : 2 * turn + 2].tolist(), *asker.next(2).tolist()]:
+            asker.answer(a, b, said(SPECIES, a, b))
+        state = asker._state
+        table = all_probabilities(asker)
+        believed, again = settled(replace(state, probabilities=table))
+        pair = again or asker._strategy(believed)
+        assert asker.next().tolist() == [list(pair)]
+        rows = np.array([[others[0], asker._ground.candidates[0]], [others[-1], others[1]]])
+        np.testing.assert_allclose(state.probabilities[rows], table[rows], atol=1e-12)
+        if turn % 4 == 3:
+            asker.refit()
+            unlinked = np.setdiff1d(np.arange(len(IRIS)), asker.links.points)
+            np.testing.assert_array_equal(asker.labels[unlinked], all_probabilities(asker)[unlinked].argmax(axis=1))
+
+
+def test_no_table_of_all_points_is_made(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(3000, 2)) + np.repeat(CENTRES, 750, axis=0)
+    truth = np.repeat(np.arange(4), 750)
+    compute, sizes = engine.class_log_joint, []
+
+    def noted(density, parameters, X):
+        sizes.append(len(X))
+        return compute(density, parameters, X)
+
+    monkeypatch.setattr(engine, "class_log_joint", noted)
+    asker = Questioner(X, 4, max_candidates=40)
+    converse(asker, truth, 10, refit_every=5)
+    assert 40 <= max(sizes) <= N_ROWS < len(X)
+    assert asker.probabilities.shape == (3000, 4)
+    assert max(sizes) == 3000
+    assert adjusted_rand_score(truth, asker.labels) > 0.9
 
 
 def test_labels_keep_rows_together_that_were_said_to_be():

@@ -33,9 +33,11 @@ def settled(state: State) -> tuple[State, Pair | None]:
     silent = [answer for answer in state.answers if not answer.is_link]
     aside = state.set_aside()
     believed, again = [], None
-    for pair, answers in by_pair(state.answers).items():
+    about = by_pair(state.answers)
+    ends = np.array([*about], dtype=np.int64).reshape(-1, 2)
+    same = np.einsum("ij,ij->i", state.probabilities[ends[:, 0]], state.probabilities[ends[:, 1]])
+    for (pair, answers), together in zip(about.items(), same.tolist(), strict=True):
         ahead = lead(answers)
-        together = float(state.probabilities[pair[0]] @ state.probabilities[pair[1]])
         surprising = (together if ahead > 0 else 1 - together) < settings.again
         is_open = ahead == 0 or (abs(ahead) == 1 and surprising)
         if is_open and len(answers) < settings.most_times and pair not in aside:

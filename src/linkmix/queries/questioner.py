@@ -23,7 +23,7 @@ from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, labels_with_answers, refit
 from linkmix.queries.settings import QuestionSettings
-from linkmix.queries.state import Ground, State
+from linkmix.queries.state import Ground, RowProbabilities, State
 from linkmix.search import AutoLinkMixture
 
 Strategy = Callable[[State], tuple[int, int] | None]
@@ -82,7 +82,7 @@ class Questioner:
     model : AutoLinkMixture
         The current model, for points in the units of `X`.
     probabilities : ndarray of shape (n_samples, n_classes)
-        Its class probabilities for each point, from the point alone, calibrated.
+        Its class probabilities for each point, from the point alone, calibrated. Computed when it is asked for.
     labels : ndarray of shape (n_samples,)
         Class of each point; links are honoured.
     stop_signal : float
@@ -149,7 +149,8 @@ class Questioner:
         self._strategy = STRATEGIES[strategy]
         begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
         self._fit = first_fit(self._ground, self._scale, begin)
-        self._tentative = _leaders(self._ground, self._fit.probabilities)
+        self._beliefs = self._fit.probabilities(self._ground.Z)
+        self._tentative = _leaders(self._ground, self._beliefs)
         answers = as_answers(given)
         self.said = Answers(answers, wrong=float(wrong))
         self._changed: float | None = None
@@ -164,7 +165,7 @@ class Questioner:
 
     @property
     def _state(self) -> State:
-        return State(self._ground, self.said.ordinary, self._fit.probabilities, self._tentative)
+        return State(self._ground, self.said.ordinary, self._beliefs, self._tentative)
 
     def next(self, q: int = 1) -> Ints:
         """Pairs to ask about next.
@@ -280,8 +281,9 @@ class Questioner:
 
     def adopt(self, fit: Refit) -> None:
         """Make the result of a refit the current model."""
-        self._changed = float((fit.probabilities.argmax(axis=1) != self._fit.probabilities.argmax(axis=1)).mean())
+        self._changed = float((fit.classes != self._fit.classes).mean())
         self._fit = fit
+        self._beliefs = fit.probabilities(self._ground.Z)
         self._publish()
 
     @property
@@ -319,9 +321,13 @@ class Questioner:
             return f"labels have settled: about {share} may change with more answers; a good moment to stop"
         return f"about {share} of the labels may still change: more answers help"
 
+    @property
+    def probabilities(self) -> Floats:
+        """Calibrated class probabilities of each point."""
+        return self._fit.honest_probabilities(self._ground.Z)
+
     def _publish(self) -> None:
         fit = self._fit
-        self.probabilities: Floats = fit.honest_probabilities
         self.labels: Ints = labels_with_answers(fit)
         self.review: Array = doubtful_links(fit, self._ground.Z)
         scaling = Scaling.plain(self._columns.mean, self._scale)
@@ -341,7 +347,7 @@ def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:
     return given.astype(np.int64)
 
 
-def _leaders(ground: Ground, probabilities: Floats) -> tuple[int, ...]:
+def _leaders(ground: Ground, probabilities: RowProbabilities) -> tuple[int, ...]:
     """For each class, the central row of the cell that holds most of its mass."""
     cell, centres = ground.cells
     p = probabilities[ground.candidates]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,12 @@ from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
-from linkmix.mixture.calibration import level, temperatures, tempered
+from linkmix.mixture.calibration import level, rows_to_measure, temperatures, tempered
 from linkmix.mixture.door import SeenColumns
 from linkmix.mixture.fitted import Fitted, review_links
 from linkmix.queries.cover import seeds
 from linkmix.queries.doubts import believed_links, settled
-from linkmix.queries.state import Ground, State, squared_distances
+from linkmix.queries.state import Ground, RowProbabilities, State, squared_distances
 from linkmix.search import AutoLinkMixture, Budget
 from linkmix.search.contest import Candidate, Contest
 from linkmix.search.left_out import mean_agreement
@@ -56,8 +55,10 @@ class Refit:
         Labels of these rows, made without the answers.
     disagreement : float
         Share of these rows on which the two best starts disagree.
-    log_joint : ndarray of shape (n_samples, n_classes)
-        Log of class weight times density of all rows.
+    classes : ndarray of shape (n_samples,)
+        Most probable class of every row, from the row alone.
+    log_joint : ndarray of shape (n_rows, n_classes)
+        Log of class weight times density of the rows that it was fitted to. All rows may be too many for such a table.
     temperature : float
         What it is divided by for honest probabilities. Answers to questions are no random sample of all pairs, so it
         rests on how well the candidates agree.
@@ -71,19 +72,22 @@ class Refit:
     rows: Ints
     guesses: tuple[tuple[str, Ints], ...]
     disagreement: float
+    classes: Ints
     log_joint: Floats
     temperature: float
     leaderboard: Array
 
-    @cached_property
-    def probabilities(self) -> Floats:
-        """Class probabilities of all rows by the mixture as it is. Questions are chosen by these."""
-        return shares(self.log_joint)
+    def probabilities(self, Z: Floats) -> RowProbabilities:
+        """Class probabilities of rows by the mixture as it is. Questions are chosen by these."""
 
-    @cached_property
-    def honest_probabilities(self) -> Floats:
+        def compute(rows: Ints) -> Floats:
+            return shares(engine.class_log_joint(self.density, self.parameters, Z[rows]))
+
+        return RowProbabilities(self.rows, shares(self.log_joint), compute)
+
+    def honest_probabilities(self, Z: Floats) -> Floats:
         """Calibrated class probabilities of all rows, for people."""
-        return tempered(self.log_joint, self.temperature)
+        return tempered(engine.class_log_joint(self.density, self.parameters, Z), self.temperature)
 
 
 def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
@@ -106,7 +110,7 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
     if len(rows) > len(before.rows):  # linked rows that were not among the candidates
         place = squared_distances(ground.Z[rows], ground.Z[before.rows]).argmin(axis=1)
         guesses = tuple((name, labels[place]) for name, labels in guesses)
-    now = before.probabilities[rows].argmax(axis=1)
+    now = before.classes[rows]
     try:
         contest = _contest(ground, rows, spread, links)
         named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
@@ -168,12 +172,12 @@ def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) ->
 
 def labels_with_answers(fit: Refit) -> Ints:
     """Class of each row; must-linked rows get the class that is most probable for all of them."""
-    labels: Ints = fit.probabilities.argmax(axis=1)
+    labels = fit.classes.copy()
     points = fit.links.points
     if len(points):
         must = Links(fit.links.must).restrict(points)
         group = must.chunklets(len(points))
-        log_p = np.log(np.maximum(fit.probabilities[points], LEAST_LIKELY))
+        log_p = np.log(np.maximum(shares(fit.log_joint[np.searchsorted(fit.rows, points)]), LEAST_LIKELY))
         total = np.stack([np.bincount(group, weights=column) for column in log_p.T], axis=1)
         labels[points] = total.argmax(axis=1)[group]
     return labels
@@ -212,7 +216,7 @@ def _best(
     if before is not None:
         place = starts.match_labels(best.evidence.labels, before, ground.n_classes)
         parameters = engine.renumber(density, parameters, place)
-    log_joint = engine.class_log_joint(density, parameters, ground.Z)
+    measured = ground.Z[rows_to_measure(len(ground.Z))]
     sure = level([], mean_agreement(found, ground.n_classes))
     return Refit(
         density,
@@ -221,8 +225,9 @@ def _best(
         rows,
         guesses,
         _disagreement(found, ground.n_classes),
-        log_joint,
-        float(temperatures(log_joint, np.array([sure]))[0]),
+        engine.most_probable_classes(density, parameters, ground.Z),
+        engine.class_log_joint(density, parameters, ground.Z[rows]),
+        float(temperatures(engine.class_log_joint(density, parameters, measured), np.array([sure]))[0]),
         contest.leaderboard(found),
     )
 

@@ -1,6 +1,6 @@
 """What a strategy sees: the points, the answers and the class probabilities of the current model."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -50,6 +50,43 @@ class Ground:
         return np.asarray(pairwise_distances_argmin(points, means), dtype=np.int64), np.asarray(means)
 
 
+@dataclass(frozen=True, eq=False)
+class RowProbabilities:
+    """Class probabilities of rows: of some from a table, of all others computed when they are asked for.
+
+    Indexed by row numbers like an array of shape (n_samples, n_classes), which for many points and classes would not
+    fit into memory.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows,)
+        The rows in the table, in ascending order.
+    table : ndarray of shape (n_rows, n_classes)
+    compute : callable
+        Gives the probabilities of any rows.
+
+    Examples
+    --------
+    >>> table = np.array([[1.0, 0.0], [0.5, 0.5]])
+    >>> p = RowProbabilities(np.array([2, 5]), table, lambda rows: np.zeros((len(rows), 2)))
+    >>> p[5].tolist(), p[[2, 3]].tolist()
+    ([0.5, 0.5], [[1.0, 0.0], [0.0, 0.0]])
+    """
+
+    rows: Ints
+    table: Floats
+    compute: Callable[[Ints], Floats]
+
+    def __getitem__(self, rows: int | Sequence[int] | Ints) -> Floats:
+        """Class probabilities of a row, or of several."""
+        wanted = np.atleast_1d(np.asarray(rows, dtype=np.int64))
+        place = np.minimum(np.searchsorted(self.rows, wanted), len(self.rows) - 1)
+        found, others = self.table[place], self.rows[place] != wanted
+        if others.any():
+            found[others] = self.compute(wanted[others])
+        return found.reshape(*np.shape(rows), found.shape[-1])
+
+
 @dataclass(frozen=True)
 class State:
     """Everything that the choice of the next question depends on.
@@ -59,7 +96,7 @@ class State:
     ground : Ground
     answers : tuple of Answer
         All answers so far, in order. Given links come first.
-    probabilities : ndarray of shape (n_samples, n_classes)
+    probabilities : RowProbabilities, or ndarray of shape (n_samples, n_classes)
         Class probabilities by the current model, from each row alone.
     tentative : tuple of int
         A central row of each class of the first model.
@@ -67,7 +104,7 @@ class State:
 
     ground: Ground
     answers: tuple[Answer, ...]
-    probabilities: Floats
+    probabilities: RowProbabilities | Floats
     tentative: tuple[int, ...] = ()
 
     def random(self) -> np.random.RandomState:

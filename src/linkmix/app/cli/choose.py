@@ -43,7 +43,7 @@ def choose(
         choice = None
         with named_by_ids(links, table):
             if classes == "auto":
-                say("Trying 2 to 10 classes ...")
+                say("Trying 2 to 10 classes, fewer if they explain the links ...")
                 model = AutoLinkMixture("auto", verbose=watched(), random_state=seed).fit(table.X, links=known)
                 choice, n_classes = model.choice_, model.n_classes_
             else:

@@ -22,6 +22,8 @@ from linkmix.app.cli.options import (
 from linkmix.app.cli.terminal import say, watched
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from linkmix.app.report import Result
     from linkmix.basics.arrays import Floats
     from linkmix.links import Links
@@ -69,6 +71,12 @@ MOST_COLUMNS = 2000
 @click.option(
     "--try-hard", is_flag=True, help="Try more starts on more rows, and average the best five.  [only with auto]"
 )
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Address of a running Dask scheduler, such as tcp://host:8786, whose workers read the files and run EM.  "
+    "[only with mixtures]",
+)
 @seed_option
 @out_option("linkmix-out", "labels, model and report")
 def fit(
@@ -83,26 +91,32 @@ def fit(
     coupling: str | None,
     scale: bool,
     try_hard: bool,
+    cluster: str | None,
     seed: int,
     folder: Path,
 ) -> None:
     """Cluster the rows of a table with links.
 
-    POINTS is a CSV, TSV or Parquet file with one row per point. Says first how good the result is, as far as the links
-    tell. Writes labels.csv (id, label, confidence and the probability of each class), model.linkmix for linkmix
-    predict, and report.html, a page that shows the classes.
+    POINTS is a CSV, TSV or Parquet file with one row per point, or many of them as one table: a folder, or a pattern in
+    quotes. It may be larger than the memory. Says first how good the result is, as far as the links tell. Writes
+    labels.csv (id, label, confidence and the probability of each class), model.linkmix for linkmix predict, and
+    report.html, a page that shows the classes.
 
     \b
     Examples:
       linkmix fit points.csv --links links.csv --classes 3
       linkmix fit cells.parquet --id cell --links links.jsonl --columns area,length --out cells
       linkmix fit points.csv --links links.csv --classes 3 --method linkmix --covariance diag --scale
+      linkmix fit 'parts/*.parquet' --links links.csv --classes 3
+      linkmix fit '/shared/parts/*.parquet' --links links.csv --classes 3 --cluster tcp://host:8786
     """  # noqa: D301
     settings = {"clusters_per_class": clusters_per_class, "covariance_type": covariance, "coupling": coupling}
     with extras_needed(), bad_input():
         from linkmix.app.cli.points import read, standardised
 
         model = make(method, classes, seed, settings, try_hard, scale)
+        if cluster is not None:
+            check_cluster(cluster, model, method)
         ready(folder)
         table, known = read(points, id_column, columns, links)
         check(points, table, known, model, classes, method)
@@ -114,8 +128,17 @@ def fit(
         notes = list(about(table))
         with warnings.catch_warnings(record=True) as caught, named_by_ids(links, table):
             warnings.simplefilter("always")
-            model.fit(X, links=known)
+            if cluster is None:
+                model.fit(X, links=known)
+            else:
+                fit_on(cluster, model, table.files or (points,), table, known, scale)
         notes += dict.fromkeys(str(warning.message) for warning in caught if warning.category is not FutureWarning)
+        components = getattr(model, "components_", None)
+        if components is not None:
+            notes.append(
+                f"classes were looked for on {len(components)} principal components of the {X.shape[1]:,} columns; the "
+                "model predicts from the columns as they are"
+            )
         result = summarise(model, X, table, known, method, notes, points, links)
         del X
         say(f"Writing to {folder} ...")
@@ -147,6 +170,32 @@ def make(method: str, classes: int | str, seed: int, settings: dict[str, Any], t
     if scales_itself:
         given["verbose"] = watched()
     return METHODS[method].make(n_classes=classes, random_state=seed, **given)
+
+
+def check_cluster(address: str, model: Any, method: str) -> None:
+    """Refuse methods that do not run on a cluster, and a cluster that is not there, before anything is read."""
+    from linkmix.mixture.door import LinkEstimator
+
+    if not isinstance(model, LinkEstimator):
+        raise BadInput(f"--cluster has no effect with --method {method}: leave it out, or use --method auto")
+    try:
+        from linkmix.distributed import connect
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"--cluster needs {error.name}: pip install 'linkmix[dask]'") from None
+    connect(address).close()
+
+
+def fit_on(address: str, model: Any, files: "Sequence[Path]", table: "Points", links: "Links", scale: bool) -> None:
+    """Fit on a Dask cluster: the workers read the files, and the labels come back part by part."""
+    from linkmix import distributed
+    from linkmix.tables import piled
+
+    with distributed.connect(address) as client:
+        X = distributed.read(files, table.columns)
+        if scale:
+            X = (X - table.summary.mean) / table.summary.scale
+        distributed.fit(model, X, links=links, client=client, verbose=watched())
+        model.labels_ = piled(client.compute(part).result() for part in model.labels_.to_delayed())
 
 
 def ready(folder: Path) -> None:
@@ -185,6 +234,9 @@ def check(points: Path, table: "Points", links: "Links", model: Any, classes: in
 def about(table: "Points") -> list[str]:
     """What the user should know about the columns."""
     notes = []
+    if table.files:
+        first, last = table.files[0].name, table.files[-1].name
+        notes.append(f"{len(table.files):,} files are one table, in the order of their names: from {first} to {last}")
     if table.left_out:
         notes.append(f"left out because they hold no values: {', '.join(table.left_out)}")
     found = table.summary

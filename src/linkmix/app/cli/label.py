@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from linkmix.app.cli.failures import bad_input, extras_needed
+from linkmix.app.cli.failures import BadInput, bad_input, extras_needed
 from linkmix.app.cli.options import FILE, columns_option, id_option, points_argument, seed_option, wrong_option
 from linkmix.app.cli.terminal import say
 
@@ -78,6 +78,8 @@ def label(
 
         say(f"Reading {points} ...")
         table = read_points(points, id=id_column, columns=columns)
+        if links is None and table.files:
+            raise BadInput("--links is missing: say where the answers about a table of several files go")
         links = links or points.with_name(f"{points.stem}-links.csv")
         listener = server.listen(host, port)
         try:

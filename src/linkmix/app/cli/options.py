@@ -107,7 +107,7 @@ class ColumnName(click.ParamType):  # type: ignore[type-arg]
         return []
 
 
-points_argument = click.argument("points", type=FILE)
+points_argument = click.argument("points", type=click.Path(path_type=Path))  # a file, a folder or a pattern
 id_option = click.option(
     "--id",
     "id_column",

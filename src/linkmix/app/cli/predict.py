@@ -20,12 +20,14 @@ def predict(model: Path, points: Path, id_column: str | None, target: Path) -> N
     """Label the rows of a table with a fitted model.
 
     MODEL is a file that linkmix fit wrote. POINTS needs the columns that the model was fitted to; other columns are
-    ignored. Each row is labelled by itself, without links.
+    ignored. It may be a folder, or a pattern in quotes, whose files are one table. Each row is labelled by itself,
+    without links.
 
     \b
     Examples:
       linkmix predict linkmix-out/model.linkmix new.csv
       linkmix predict cells/model.linkmix more.parquet --id cell --out more-labels.csv
+      linkmix predict linkmix-out/model.linkmix 'parts/*.parquet'
     """  # noqa: D301
     with extras_needed(), bad_input():
         import numpy as np

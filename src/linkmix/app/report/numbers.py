@@ -9,7 +9,7 @@ import numpy as np
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.data.blocks import Blocks
-from linkmix.data.summary import Summary, summarise
+from linkmix.data.summary import Summary
 from linkmix.links import Links
 from linkmix.mixture.calibration import Quality, is_calibrated
 from linkmix.plots.pages import count
@@ -133,7 +133,7 @@ class Result:
     @cached_property
     def summary(self) -> Summary:
         """Mean and spread of each column."""
-        return summarise(self.points.X)
+        return self.points.summary
 
     @cached_property
     def profiles(self) -> "Profiles":
@@ -213,6 +213,7 @@ def profiles(X: Floats, labels: Ints, n_classes: int, summary: Summary) -> Profi
 
     Examples
     --------
+    >>> from linkmix.data.summary import summarise
     >>> X = np.array([[1.0, 5.0], [1.0, 5.0], [3.0, 5.0], [3.0, np.nan]])
     >>> found = profiles(X, np.array([0, 0, 1, 1]), 2, summarise(X))
     >>> found.means.tolist(), found.differences.tolist()

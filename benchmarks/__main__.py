@@ -1,4 +1,6 @@
-"""All parts of `speed` and `scale` in one run: ``python -m benchmarks [--quick] [--plot PNG]``.
+"""All parts of `front_door`, `speed`, `prediction` and `scale` in one run.
+
+    python -m benchmarks [--quick] [--plot PNG]
 
 Each part can also be run alone: ``python -m benchmarks.speed iterations``, ``python -m benchmarks.scale dask``.
 OMP_NUM_THREADS sets the number of threads of the core. BLAS has one thread, except that scikit-learn is also run with
@@ -8,7 +10,7 @@ all of them.
 import argparse
 import warnings
 
-from benchmarks import scale, speed
+from benchmarks import front_door, prediction, scale, speed
 from linkmix import native
 
 
@@ -20,9 +22,12 @@ def main() -> None:
     parser.add_argument("--plot", metavar="PNG", help="file for a plot of the growth")
     options = parser.parse_args()
     options.level, options.separation = None, 3.0
+    options.gigabytes = options.folder = None
+    options.turns, options.against, options.links, options.draws, options.first = 3, None, [25, 100], 1, 0
     warnings.simplefilter("ignore")
     print(native.description())
-    for part in (*speed.PARTS.values(), *scale.PARTS.values()):
+    rooms = (front_door, speed, prediction, scale)
+    for part in [part for room in rooms for part in room.PARTS.values()]:
         part(options)
 
 

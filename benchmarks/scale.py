@@ -1,12 +1,14 @@
 """Growth of the cost, fits out of core and fits on a cluster: ``python -m benchmarks.scale [part ...] [--quick]``.
 
-Parts: growth (cost of an iteration against rows, columns, classes and links), memory (out of core), dask (one worker,
-two workers and no cluster). Times are those of the fastest turn. All fits of one part begin at the same start, and the
-last column shows how closely they agree.
+Parts: growth (cost of an iteration against rows, columns, classes and links), memory (out of core), parquet (the front
+door on files of ``--gigabytes``, beside a plain scan of them), questions (memory and time of a refit and a question),
+dask (one worker, two workers and no cluster, one mixture and the front door). Times are those of the fastest turn. All
+fits of one part begin at the same start, and the last column shows how closely they agree.
 """
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,12 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
+from sklearn.base import clone
 
 from benchmarks.speed import Ours, fastest, given_start, parameters, problem
-from linkmix import LinkMixture, engine, native
+from linkmix import AutoLinkMixture, LinkMixture, engine, native
 from linkmix.couplings import Pairwise
 from linkmix.densities import Gaussian
-from linkmix.engine import loop
+from linkmix.engine import careful
 from linkmix.engine.fitting import Knowledge, bind
 from linkmix.engine.fitting import part as part_rows
 from linkmix.links import Links
@@ -31,17 +34,17 @@ from linkmix.links import Links
 
 def fastest_step(fit):
     """Seconds of the fastest iteration of a fit, from one E-step to the next, and the model."""
-    expect, begun = loop.expect, []
+    expect, begun = careful.expect, []
 
     def noted(*arguments):
         begun.append(time.perf_counter())
         return expect(*arguments)
 
-    loop.expect = noted
+    careful.expect = noted
     try:
         model = fit()
     finally:
-        loop.expect = expect
+        careful.expect = expect
     return np.diff(begun).min(), model
 
 
@@ -57,7 +60,7 @@ class Linked:
         same = y[pairs[:, 0]] == y[pairs[:, 1]]
         links = Links(must=pairs[same], cannot=pairs[~same]).distinct()
         density = Gaussian()
-        self.model = bind(density, Pairwise(), links, k, 1.0)
+        self.model = engine.Model(density, bind(Pairwise(), links, k))
         self.data = part_rows(Knowledge(X, links))
         self.n_linked = len(links.points)
         self.parameters = parameters(density, centres)
@@ -261,6 +264,180 @@ def memory(options):
             )
 
 
+QUESTIONS = """
+import sys, threading, time
+import numpy as np
+from linkmix.queries import Questioner
+
+def anonymous():
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
+
+n, k = int(sys.argv[1]), int(sys.argv[2])
+rng = np.random.default_rng(0)
+y = rng.integers(k, size=n)
+X = rng.normal(size=(n, 10))
+X += 4 * rng.normal(size=(k, 10))[y]
+before, peak, done = anonymous(), 0.0, False
+
+def watch():
+    global peak
+    while not done:
+        peak = max(peak, anonymous())
+        time.sleep(0.003)
+
+watcher = threading.Thread(target=watch)
+watcher.start()
+asker = Questioner(X, k)
+for a, b in asker.next(20):
+    asker.answer(a, b, "same" if y[a] == y[b] else "different")
+start = time.process_time()
+asker.refit()
+refitted = time.process_time()
+asker.next()
+asked = time.process_time()
+done = True
+watcher.join()
+print(peak - before, refitted - start, asked - refitted)
+"""
+
+
+def questions(options):
+    """Print memory and time of a refit and a question, among many points and classes."""
+    if not os.path.exists("/proc/self/status"):
+        print("\nthis system has no /proc/self/status: skipping questions")
+        return
+    k = 10 if options.quick else 50
+    print(
+        f"\nquestions about n x 10, {k} classes: two copies of the points and the labels are part of the extra memory"
+    )
+    print("         n   extra memory, MB   points, MB   a table n x classes, MB   s of a refit   s of a question")
+    for n in (10_000, 100_000) if options.quick else (10_000, 100_000, 1_000_000):
+        command = [sys.executable, "-c", QUESTIONS, str(n), str(k)]
+        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        peak, refit, question = map(float, out.split())
+        sizes = f"{n * 80 / 2**20:13.0f}{n * k * 8 / 2**20:26.0f}"
+        print(f"{n:10}{peak:19.0f}{sizes}{refit:15.2f}{question:18.3f}", flush=True)
+
+
+SCAN = """
+import sys
+import pyarrow.compute as pc
+from pathlib import Path
+from pyarrow import parquet
+
+total = 0.0
+for file in sorted(Path(sys.argv[1]).glob("*.parquet")):
+    with parquet.ParquetFile(file, pre_buffer=False) as opened:
+        for batch in opened.iter_batches(50_000):
+            total += sum(pc.sum(column).as_py() for column in batch.columns)
+print(total)
+"""
+
+FRONT_DOOR = """
+import sys
+from linkmix import AutoLinkMixture, Blocks
+from linkmix.tables import read_links
+from linkmix.tables.ids import RowNumbers
+
+passes, files = 0, Blocks.from_parquet(sys.argv[1])
+links = read_links(sys.argv[2], RowNumbers(int(sys.argv[3])))
+
+def read():
+    global passes
+    passes += 1
+    return iter(files)
+
+model = AutoLinkMixture(4, random_state=0).fit(Blocks(read), links=links)
+print(passes, model.best_estimator_.n_iter_, len(model.labels_))
+"""
+
+
+def watched(command, folder):
+    """Run a command; seconds of processor and clock, peak of its own memory in MB, and what it prints.
+
+    Its own memory is without pages of files, which the system takes back when it needs them.
+    """
+    begun, before = time.perf_counter(), os.times()
+    out = Path(folder) / "out.txt"
+    peak = 0
+    with out.open("w") as file:
+        process = subprocess.Popen(command, stdout=file, env={**os.environ, "TMPDIR": str(folder)})
+        while process.poll() is None:
+            try:
+                lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+                peak = max([peak, *(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))])
+            except OSError:
+                pass
+            time.sleep(0.02)
+    if process.returncode:
+        raise SystemExit(f"{command[-1]} failed: {out.read_text()}")
+    after = os.times()
+    seconds = after.children_user + after.children_system - before.children_user - before.children_system
+    return seconds, time.perf_counter() - begun, peak / 1024, out.read_text().strip()
+
+
+def parquet(options):
+    """Print memory, passes and time of the front door on Parquet files, beside a plain scan of the same files."""
+    if not os.path.exists("/proc/self/status"):
+        print("\nthis system has no /proc/self/status: skipping parquet")
+        return
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    gigabytes = options.gigabytes or (0.1 if options.quick else 1)
+    n_rows = int(gigabytes * 1e9 / 80)
+    size, row_group = min(2_500_000, n_rows), 250_000
+    n_files = -(-n_rows // size)
+    with tempfile.TemporaryDirectory(dir=options.folder) as place:
+        free, needed = shutil.disk_usage(place).free / 1e9, 4 * gigabytes
+        if free < needed:
+            print(f"\n{place} has {free:.0f} GB, and {needed:.0f} are needed: skipping parquet")
+            return
+        folder = Path(place) / "parts"
+        folder.mkdir()
+        centres = 2 * np.random.default_rng(0).normal(size=(4, 10))
+        classes = []
+        for number in range(n_files):
+            rng = np.random.default_rng(number)
+            y = rng.integers(4, size=size)
+            classes.append(y[:1000])
+            with parquet.ParquetWriter(
+                folder / f"part-{number:04}.parquet", pa.schema([(f"c{j}", pa.float64()) for j in range(10)])
+            ) as writer:
+                for first in range(0, size, row_group):
+                    some = y[first : first + row_group]
+                    block = rng.normal(size=(len(some), 10)) + centres[some]
+                    writer.write_table(pa.table({f"c{j}": block[:, j] for j in range(10)}), row_group)
+        pairs = np.random.default_rng(1).integers((n_files, 1000), size=(100, 2, 2))
+        with open(Path(place) / "links.csv", "w") as file:
+            file.write("a,b,kind\n")
+            for a, b in pairs.tolist():
+                same = classes[a[0]][a[1]] == classes[b[0]][b[1]]
+                file.write(f"{a[0] * size + a[1]},{b[0] * size + b[1]},{'must' if same else 'cannot'}\n")
+        used = sum(file.stat().st_size for file in folder.iterdir()) / 1e9
+        print(f"\n{n_files * size:,} x 10 in {n_files} Parquet files, {used:.2f} GB, 4 classes, 100 links")
+        print("                              processor s   clock s   against scan   own memory, MB   passes")
+        scan = None
+        links = str(Path(place) / "links.csv")
+        jobs = {
+            "plain scan": [sys.executable, "-c", SCAN, str(folder)],
+            "AutoLinkMixture, Blocks": [sys.executable, "-c", FRONT_DOOR, str(folder), links, str(n_files * size)],
+            "linkmix fit": [
+                *(sys.executable, "-c", "from linkmix.app.cli import main; main()"),
+                *("fit", str(folder / "*.parquet"), "--links", links),
+                *("--classes", "4", "--out", str(Path(place) / "result")),
+            ],
+        }
+        for name, command in jobs.items():
+            seconds, clock, peak, said = watched(command, place)
+            scan = scan or seconds
+            passes = said.split()[0] if name.startswith("Auto") else "1" if name == "plain scan" else ""
+            print(f"{name:>26}{seconds:15.1f}{clock:10.1f}{seconds / scan:15.1f}{peak:17.0f}{passes:>9}", flush=True)
+            if name == "linkmix fit":
+                print(said)
+
+
 def make_block(seed, n, centres):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, centres.shape[1])) + centres[rng.integers(len(centres), size=n)]
@@ -287,9 +464,18 @@ def dask(options):
         return fastest_step(lambda: fit(LinkMixture(k, init=given_start(centres), tol=0, max_iter=20)))
 
     whole = [make_block(seed, size, centres) for seed in range(n_blocks)]
+    front_door = AutoLinkMixture(k, random_state=0)
     with native.using(threads=1):
-        seconds, local = timed(partial(fit_here, np.concatenate(whole), links))
-    del whole
+        X = np.concatenate(whole)
+        seconds, local = timed(partial(fit_here, X, links))
+        near = np.random.default_rng(2).choice(len(X), 400, replace=False)
+        y = ((X[near, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+        right = Links.from_labels(y, 100, random_state=0)
+        right = Links(must=near[right.must], cannot=near[right.cannot])
+        begun = time.perf_counter()
+        found = clone(front_door).fit(X, links=right)
+        searched = time.perf_counter() - begun
+    del whole, X
     print(f"\n{n_blocks * size} x {d}, {k} classes, 1000 must-links, {n_blocks} partitions, workers of one thread")
     print("                   s per iteration   against one worker   against local   agree")
     print(f"{'local':>14}{seconds:20.3f}{'':21}{1:16.2f}")
@@ -303,13 +489,32 @@ def dask(options):
             distributed.wait(spread)
             taken, there = timed(lambda model: far.fit(model, spread, links=links))  # noqa: B023
             one = one or taken
-            agree = np.abs(there.means_ / local.means_ - 1).max()
-            agree = max(agree, abs(there.log_likelihood_ / local.log_likelihood_ - 1))
             name = f"{n_workers} worker{'s' if n_workers > 1 else ''}"
+            agree = apart(there, local)
             print(f"{name:>14}{taken:20.3f}{one / taken:21.2f}{seconds / taken:16.2f}{agree:8.0e}", flush=True)
+            if n_workers == 2:
+                begun = time.perf_counter()
+                with native.using(threads=1):
+                    far_found = far.fit(clone(front_door), spread, links=right)
+                distributed.wait(far_found.labels_)
+                spent = time.perf_counter() - begun
+    agree = apart(far_found.best_estimator_, found.best_estimator_)
+    print(
+        f"AutoLinkMixture: local {searched:.1f} s, two workers {spent:.1f} s, ratio {searched / spent:.2f}; largest "
+        f"difference of the parameters {agree:.0e}"
+    )
 
 
-PARTS = {part.__name__: part for part in (growth, memory, dask)}
+def apart(one, other):
+    """Largest relative difference of two mixtures in their means, relative to the largest mean, weights and J."""
+    return max(
+        np.abs(one.means_ - other.means_).max() / np.abs(other.means_).max(),
+        np.abs(one.class_weights_ / other.class_weights_ - 1).max(),
+        abs(one.log_likelihood_ / other.log_likelihood_ - 1),
+    )
+
+
+PARTS = {part.__name__: part for part in (growth, memory, parquet, questions, dask)}
 
 
 def main() -> None:
@@ -317,6 +522,8 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="part", help=f"any of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="smaller problems")
     parser.add_argument("--plot", metavar="PNG", help="file for a plot of the growth")
+    parser.add_argument("--gigabytes", type=float, help="size of the files of parquet (default: 1)")
+    parser.add_argument("--folder", help="folder for files; needs four times their size (default: the temporary one)")
     options = parser.parse_args()
     if unknown := set(options.parts) - PARTS.keys():
         parser.error(f"there is no part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")

@@ -175,16 +175,24 @@ def multiplications(d: int, k: int) -> float:
     return k * (d * (d + 1) / 2 + d + d * (d + 1) / 2 + d)
 
 
-def daal(options):
-    """Print the time of iterations against daal4py, with one thread."""
+def imported_daal():
+    """The package daal4py, with one thread; None if it cannot be imported."""
     # Use the algorithm without the patches for scikit-learn, which support only older versions of it.
     sys.modules.setdefault("daal4py.sklearn", ModuleType("daal4py.sklearn"))
     try:
         import daal4py
     except ImportError as error:
-        print(f"\ndaal4py cannot be imported ({error}): skipping this part")
-        return
+        print(f"\ndaal4py cannot be imported ({error}): it is left out")
+        return None
     daal4py.daalinit(1)
+    return daal4py
+
+
+def daal(options):
+    """Print the time of iterations against daal4py, with one thread."""
+    daal4py = imported_daal()
+    if daal4py is None:
+        return
     print("\nOne iteration against daal4py em_gmm, one thread, ms")
     print("        n    d   k     daal4py      native   ratio   agree")
     ratios = []

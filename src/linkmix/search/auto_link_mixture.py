@@ -48,7 +48,7 @@ class AutoLinkMixture(LinkEstimator):
     neighbours they separate, and by how well they agree with the other candidates. EM stops after 30 steps, since more
     steps lead away from the user's classes. Columns are scaled to unit variance first and constant ones are left out,
     so units do not matter; where columns have long tails, half of the mixtures see the tails compressed by asinh. If
-    there are more than 64 columns, the mixtures see their principal components. All links are coupled as one network. A
+    there are more than 50 columns, the mixtures see their principal components. All links are coupled as one network. A
     wrong link does little harm if it has a confidence. Links are believed until they contradict each other; if they
     name their annotators, how often each of these is right is learned then.
 
@@ -109,7 +109,7 @@ class AutoLinkMixture(LinkEstimator):
         ``arcsinh((x - middle_) / width_)``, which is linear near the middle and logarithmic far from it. A width of 0
         marks a column that was left as it is.
     components_ : ndarray of shape (n_components, n_features) or None
-        With more than 64 columns: the principal components, as combinations of the scaled columns, that the mixtures
+        With more than 50 columns: the principal components, as combinations of the scaled columns, that the mixtures
         see in their place. Columns share one scale then if they vary alike, as pixels do. A missing value counts as the
         mean of its column.
     noise_variance_ : float

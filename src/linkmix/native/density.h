@@ -130,8 +130,9 @@ INLINE vec FN(exp)(vec x)
     return (vec)(~tiny & (ivec)scaled);
 }
 
-/* log(x) + rest / x for a normal x > 0, to about one unit in the last place; polynomials as in fdlibm. */
-INLINE vec FN(log_and_rest)(vec x, vec rest)
+/* log(x), plus rest / x if there is a rest, for a normal x > 0, to about one unit in the last place; polynomials as in
+ * fdlibm. */
+INLINE vec FN(log_and_rest)(vec x, const vec *rest)
 {
 #if SINGLE
     const uvec half_root = (uvec)FN(all)(0x1.6a09e6p-1f);
@@ -154,13 +155,16 @@ INLINE vec FN(log_and_rest)(vec x, vec rest)
     odd = z * (odd + 6.666666666666735130e-01);
     const double log_2_high = 6.93147180369123816490e-01, log_2_low = 1.90821492927058770002e-10;
 #endif
-    vec low = s * (half_square + (even + odd)) + (n * log_2_low + rest / x);
+    vec small = n * log_2_low;
+    if (rest)
+        small += *rest / x;
+    vec low = s * (half_square + (even + odd)) + small;
     return (low - half_square) + f + n * log_2_high;
 }
 
 INLINE vec FN(log)(vec x)
 {
-    return FN(log_and_rest)(x, FN(all)(0));
+    return FN(log_and_rest)(x, NULL);
 }
 
 /* log(1 + y) for y >= 0, also for a tiny or infinite y. */
@@ -168,7 +172,7 @@ INLINE vec FN(log1p)(vec y)
 {
     vec x = y + 1;
     vec lost = CHOOSE((ivec)(y < FN(all)(1)), y - (x - 1), 1 - (x - y)); /* by rounding 1 + y */
-    return CHOOSE((ivec)(y < FN(all)(INFINITY)), FN(log_and_rest)(x, lost), y);
+    return CHOOSE((ivec)(y < FN(all)(INFINITY)), FN(log_and_rest)(x, &lost), y);
 }
 
 /* ---- rows into panels ---------------------------------------------------------------------------------------- */

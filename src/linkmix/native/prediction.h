@@ -62,21 +62,31 @@ static TARGET void FN(compress)(const Prediction *p, Long d, Long padded, REAL *
     }
 }
 
-/* The functions below go from component to component, or class to class, and over all rows of a block each time: loops
- * over few classes inside of a loop over rows would cost more than the memory traffic, which stays in cache. */
+/* The functions below go over the rows of a block in panels, and for each panel from component to component, or class
+ * to class: what is summed up stays in registers, and the loops over few classes have three vectors to work on. */
+#define EACH(v) _Pragma("GCC unroll 3") for (int v = 0; v < 3; v++)
+
+/* Not inlined: within the long function that calls it, its loop would not keep enough of the registers. */
+#define APART static __attribute__((noinline)) TARGET
+
+INLINE void FN(load_panel)(const REAL *from, const double *plus, vec x[3])
+{
+    EACH(v) x[v] = LOAD(from + v * W);
+    if (plus)
+        EACH(v) x[v] += (REAL)*plus;
+}
 
 /* The largest of n columns; `plus` is added to each of them if it is not NULL. */
 INLINE void FN(tops)(const REAL *columns, const double *plus, Long n, Long padded, REAL *tops)
 {
-    FN(fill)(tops, padded, -INFINITY);
-    for (Long i = 0; i < n; i++) {
-        const REAL more = plus ? (REAL)plus[i] : 0;
-        for (Long b = 0; b < padded; b += W) {
-            vec v = LOAD(columns + i * BLOCK + b);
-            if (plus)
-                v += more;
-            STORE(tops + b, MAXIMUM(v, LOAD(tops + b)));
+    for (Long b = 0; b < padded; b += PANEL) {
+        vec top[3], x[3];
+        EACH(v) top[v] = FN(all)(-INFINITY);
+        for (Long i = 0; i < n; i++) {
+            FN(load_panel)(columns + i * BLOCK + b, plus ? plus + i : NULL, x);
+            EACH(v) top[v] = MAXIMUM(x[v], top[v]);
         }
+        EACH(v) STORE(tops + b + v * W, top[v]);
     }
 }
 
@@ -88,27 +98,26 @@ INLINE void FN(make_finite)(REAL *tops, Long padded)
 }
 
 /* Sums of exp((column - top) * factor) over n columns go to `sums`, and the exponentials to `out` if it is not NULL. */
-INLINE void FN(exp_sums)(const REAL *columns, const double *plus, Long n, Long padded, const REAL *tops, REAL factor,
-                             REAL *out, REAL *sums)
+APART void FN(exp_sums)(const REAL *columns, const double *plus, Long n, Long padded, const REAL *tops, REAL factor,
+                        REAL *out, REAL *sums)
 {
-    const vec by = FN(all)(factor);
-    FN(fill)(sums, padded, 0);
-    for (Long i = 0; i < n; i++) {
-        const REAL more = plus ? (REAL)plus[i] : 0;
-        for (Long b = 0; b < padded; b += W) {
-            vec v = LOAD(columns + i * BLOCK + b);
-            if (plus)
-                v += more;
-            v = FN(exp)((v - LOAD(tops + b)) * by);
+    for (Long b = 0; b < padded; b += PANEL) {
+        vec sum[3], x[3];
+        EACH(v) sum[v] = FN(all)(0);
+        for (Long i = 0; i < n; i++) {
+            FN(load_panel)(columns + i * BLOCK + b, plus ? plus + i : NULL, x);
+            EACH(v) x[v] = (x[v] - LOAD(tops + b + v * W)) * factor;
+            EACH(v) x[v] = FN(exp)(x[v]);
+            EACH(v) sum[v] += x[v];
             if (out)
-                STORE(out + i * BLOCK + b, v);
-            STORE(sums + b, LOAD(sums + b) + v);
+                EACH(v) STORE(out + i * BLOCK + b + v * W, x[v]);
         }
+        EACH(v) STORE(sums + b + v * W, sum[v]);
     }
 }
 
 /* top + log(sum) go to `sums`; minus infinity where the sum is zero. */
-INLINE void FN(logarithms)(Long padded, const REAL *tops, REAL *sums)
+APART void FN(logarithms)(Long padded, const REAL *tops, REAL *sums)
 {
     for (Long b = 0; b < padded; b += W) {
         const vec sum = LOAD(sums + b), top = LOAD(tops + b);
@@ -313,3 +322,5 @@ static TARGET int FN(predict)(const Prediction *p, const GAUSS *g, const Rows *x
 
 #undef LARGE
 #undef TINY
+#undef EACH
+#undef APART

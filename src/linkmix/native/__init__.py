@@ -492,6 +492,14 @@ def infer_network(
     return log_partition, partition, marginals, edge_same, converged
 
 
+def components(pairs: Ints, n_nodes: int) -> Ints:
+    """Connected component of each node of a graph with these edges, numbered by first appearance."""
+    assert _core is not None
+    ids = np.empty(n_nodes, dtype=np.int64)
+    _core.components(np.ascontiguousarray(pairs, dtype=np.int64), ids)
+    return ids
+
+
 class Group(NamedTuple):
     """Rows without missing values, how often each counts, and their class numbers, -1 where not known."""
 

@@ -8,6 +8,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -249,7 +250,7 @@ typedef void (*Posteriors)(const Pairs *, double *, double *, double *);
 typedef double (*PairSums)(const Pairs *, Long, Long, const double *, const double *, const double *, double *,
                            double *, double *, double *, double *, double *);
 typedef void (*Exponentials)(double *, Long);
-typedef void (*Messages)(Long, Long, Long, double *, double *, const double *, const double *, double *);
+typedef void (*Messages)(Long, Long, Long, double *, double *, const double *, const double *, double *, double *);
 typedef int (*Whiten)(Long, const double *, double *, double *);
 typedef double (*Trace)(Long, const double *, const double *, double *);
 typedef void (*PoolSizes)(Long, Long, const double *, const double *, double *);
@@ -263,7 +264,7 @@ typedef struct {
     Pass pass;
     Posteriors posteriors;
     PairSums pairs;
-    Exponentials exponentials;
+    Exponentials exponentials, logs;
     Messages messages;
     Whiten whiten;
     Trace trace;
@@ -274,8 +275,8 @@ typedef struct {
 } Level;
 
 #define LEVEL(name, single)                                                                                            \
-    {#name, pass_##name, posteriors_##name, pairs_##name, exponentials_##name, messages_##name, whiten_##name,         \
-     trace_##name, pool_sizes_##name, pool_shares_##name, predict_##name, single}
+    {#name, pass_##name, posteriors_##name, pairs_##name, exponentials_##name, logs_##name, messages_##name,           \
+     whiten_##name, trace_##name, pool_sizes_##name, pool_shares_##name, predict_##name, single}
 
 static const Level LEVELS[] = {
     LEVEL(base, predict_base_single),
@@ -876,12 +877,42 @@ static PyObject *py_network(PyObject *self, PyObject *args)
         goto end;
     }
     Py_BEGIN_ALLOW_THREADS
-    total = infer_components(&net, node, log_same, log_different, marginals, edge_same, partition, &converged, room);
+    total = infer_components(&net, node, log_same, log_different, marginals, edge_same, partition, 0, &converged,
+                             room);
     Py_END_ALLOW_THREADS
     free(room);
     result = Py_BuildValue("dO", total, converged ? Py_True : Py_False);
 end:
     release(held, 7);
+    return result;
+}
+
+static const char COMPONENTS_DOC[] =
+    "components(pairs, ids)\n\n"
+    "Connected component of each node of a graph with the edges pairs (n_pairs, 2), numbered by first appearance, goes to\n"
+    "ids (n_nodes,).";
+
+static PyObject *py_components(PyObject *self, PyObject *args)
+{
+    PyObject *o[2], *result = NULL;
+    Held held[2] = {{.held = 0}};
+    long long *pairs, *ids;
+    if (!PyArg_ParseTuple(args, "OO", &o[0], &o[1]))
+        return NULL;
+    if (!integers(o[0], &held[0], 0, 0, &pairs) || !integers(o[1], &held[1], 1, 0, &ids))
+        goto end;
+    const Long n_pairs = held[0].view.len / 16, n_nodes = held[1].view.len / 8;
+    for (Long i = 0; i < 2 * n_pairs; i++)
+        if (pairs[i] < 0 || pairs[i] >= n_nodes) {
+            PyErr_Format(PyExc_ValueError, "there is no node %lld", pairs[i]);
+            goto end;
+        }
+    Py_BEGIN_ALLOW_THREADS
+    find_components(pairs, n_pairs, ids, n_nodes);
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
+end:
+    release(held, 2);
     return result;
 }
 
@@ -922,6 +953,7 @@ static PyMethodDef METHODS[] = {
     {"moments", py_moments, METH_VARARGS, MOMENTS_DOC},
     {"pairs", py_pairs, METH_VARARGS, PAIRS_DOC},
     {"network", py_network, METH_VARARGS, NETWORK_DOC},
+    {"components", py_components, METH_VARARGS, COMPONENTS_DOC},
     {"run", py_run, METH_VARARGS, RUN_DOC},
     {"levels", py_levels, METH_NOARGS, "levels()\n\nInstruction sets that this processor has, the plainest first."},
     {"use", py_use, METH_VARARGS, "use(level)\n\nChoose an instruction set; returns the one that was in use."},

@@ -17,6 +17,7 @@ typedef struct {
     const double *exponent;               /* (n_nodes,) weight of the points of each chunklet */
     const double *log_same, *log_different; /* (n_edges,) */
     double *node, *marginals, *edge_same, *room;
+    int warm; /* whether the room holds loopy messages, from which the next step starts */
 } Chunklets;
 
 /* Rows whose labels follow from more than their own density, and space for what is known about them. */
@@ -97,14 +98,20 @@ static void expect_own(Run *r, Group *q)
             within[k] -= top > -INFINITY ? top : 0.0;
     }
     level->exponentials(q->table, n * K);
-    for (Long i = 0; i < n && K > 1; i++) {
+    if (K == 1)
+        return;
+    double *sums = q->labels; /* unused so far */
+    for (Long i = 0; i < n; i++) {
         double *within = q->table + i * K, sum = 0.0;
         for (Long k = 0; k < K; k++)
             sum += within[k];
         for (Long k = 0; k < K && sum > 0.0; k++)
             within[k] /= sum;
-        q->class_density[i] += sum > 0.0 ? log(sum) : 0.0;
+        sums[i] = sum > 0.0 ? sum : 1.0;
     }
+    level->logs(sums, n);
+    for (Long i = 0; i < n; i++)
+        q->class_density[i] += sums[i];
 }
 
 /* The same for a pool: `powers` (n, C) are exponentials of the table, relative to the largest in the row, and `sizes`
@@ -112,7 +119,7 @@ static void expect_own(Run *r, Group *q)
 static void expect_pool(Run *r, Group *q, const double *cluster_weights)
 {
     const Long C = r->estimate.C, M = r->M;
-    double *within = r->log_weights;
+    double *within = r->log_weights, *sums = q->labels; /* unused so far */
     for (Long i = 0; i < q->rows.n; i++) {
         const double *density = q->table + i * C;
         double *powers = q->powers + i * C, *sizes = q->sizes + i * M, top = -INFINITY;
@@ -123,16 +130,20 @@ static void expect_pool(Run *r, Group *q, const double *cluster_weights)
         level->exponentials(powers, C);
         level->pool_sizes(C, M, cluster_weights, powers, sizes);
         for (Long m = 0; m < M; m++) {
-            if (sizes[m] > LEAST_SUM) {
-                q->class_density[i * M + m] = log(sizes[m]) + top;
+            q->class_density[i * M + m] = top;
+            sums[i * M + m] = sizes[m];
+            if (sizes[m] > LEAST_SUM)
                 continue;
-            }
             sizes[m] = 0.0;
+            sums[i * M + m] = 1.0;
             for (Long c = 0; c < C; c++)
                 within[c] = r->log_clusters[m * C + c] + density[c];
             q->class_density[i * M + m] = shares_of(within, C);
         }
     }
+    level->logs(sums, q->rows.n * M);
+    for (Long i = 0; i < q->rows.n * M; i++)
+        q->class_density[i] += sums[i];
 }
 
 /* Turns labels (n, M) into shares of the components, in the table (n, C), and adds them to the cluster counts. */
@@ -217,8 +228,9 @@ static double expect_network(Run *r)
     for (Long i = 0; i < n; i++)
         for (Long m = 0; m < M; m++)
             q->node[q->of_row[i] * M + m] += r->linked.class_density[i * M + m];
-    const double log_partition =
-        network_infer(&q->network, q->node, q->log_same, q->log_different, q->marginals, q->edge_same, q->room);
+    const double log_partition = network_infer(&q->network, q->node, q->log_same, q->log_different, q->marginals,
+                                               q->edge_same, q->warm, q->room);
+    q->warm = 1;
     for (Long i = 0; i < n; i++)
         memcpy(r->linked.labels + i * M, q->marginals + q->of_row[i] * M, sizeof(double) * (size_t)M);
     memset(r->class_counts, 0, sizeof(double) * (size_t)M);

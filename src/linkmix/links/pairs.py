@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from linkmix import native
 from linkmix.basics.arrays import Ints
 
 
@@ -17,12 +18,21 @@ def first_true(mask: ArrayLike) -> int | None:
 
 def component_ids(edges: Ints, n_nodes: int) -> Ints:
     """Component of each node, numbered by first appearance."""
+    if native.active():
+        return native.components(edges, n_nodes)
     graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_nodes, n_nodes))
     _, ids = connected_components(graph, directed=False)
     _, first = np.unique(ids, return_index=True)
     number = np.empty(len(first), dtype=np.int64)
     number[np.argsort(first)] = np.arange(len(first))  # scipy promises no order
     return number[ids]
+
+
+def distinct_pairs(pairs: Ints) -> tuple[Ints, Ints]:
+    """Each pair once, sorted, and which of these each pair is: as `numpy.unique` by rows, but faster."""
+    base = int(pairs.max(initial=0)) + 1
+    numbers, which = np.unique(pairs[:, 0] * base + pairs[:, 1], return_inverse=True)
+    return np.stack(np.divmod(numbers, base), axis=1), which
 
 
 def shortest_chain(neighbours: dict[int, list[int]], start: int, end: int) -> tuple[int, ...]:

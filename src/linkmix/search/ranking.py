@@ -79,11 +79,17 @@ def weigh(probabilities: Floats, links: Links, least: float = SETTINGS.least) ->
         (links.cannot, links.cannot_confidence, False),
     ):
         a, b = pairs.T
-        sure = np.ones(len(pairs)) if confidence is None else confidence
         together = np.einsum("ij,ij->i", probabilities[a], probabilities[b])
         holds = together if wanted else 1 - together
+        is_broken = (labels[a] == labels[b]) != wanted
+        if confidence is None:  # all are certain
+            n_links += len(pairs)
+            broken += np.count_nonzero(is_broken)
+            total += float(np.log(np.maximum(holds, least)).sum())
+            continue
+        sure = confidence
         n_links += float((2 * sure - 1).sum())
-        broken += float(((2 * sure - 1) * ((labels[a] == labels[b]) != wanted)).sum())
+        broken += float(((2 * sure - 1) * is_broken).sum())
         total += float(np.log(np.maximum(sure * holds + (1 - sure) * (1 - holds), least)).sum())
         most += float((xlogy(sure, sure) + xlogy(1 - sure, 1 - sure)).sum())
         unsure = sure[sure < 1]

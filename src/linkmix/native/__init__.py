@@ -32,8 +32,8 @@ SUMS_NUMBERS = 2**14
 
 LOOP_COLUMNS = 64
 """With more columns than this, steps are made one by one: LAPACK is faster for matrices of that size."""
-CALL_SECONDS = 0.06
-"""Longest time in one call of the loop, since signals such as Ctrl-C are handled between calls."""
+SIGNAL_SECONDS = 0.06
+"""Time after which the loop looks for signals such as Ctrl-C."""
 
 FORMS: dict[str, tuple[int, bool]] = {
     "full": (0, False),
@@ -554,17 +554,11 @@ def run(
         *(*free.to_native()[:2], told.to_native(), linked.to_native()),
         tuple(vars(links).values()),
         *(link_weight, components.reg_covar, components.prior, None if pooled is None else _contiguous(pooled)),
-        *(least_gain, CALL_SECONDS, len(class_weights), len(components.means)),
+        *(least_gain, SIGNAL_SECONDS, len(class_weights), len(components.means)),
     )
-    trace: list[float] = []
-    while True:
-        some = np.empty(max_iter + 1 - max(0, len(trace) - 1))
-        steps, status, log_likelihood = _core.run(*given, state, some)
-        trace += some[1 if trace else 0 : steps + 1].tolist()
-        if status or len(trace) > max_iter:
-            break
-    if np.isnan(trace[0]):
-        trace = []
+    objectives = np.empty(max_iter + 1)
+    steps, status, log_likelihood = _core.run(*given, state, objectives)
+    trace = [] if np.isnan(objectives[0]) else objectives[: steps + 1].tolist()
     ends = np.cumsum([array.size for array in arrays])[:-1]
     after = [part.reshape(array.shape) for part, array in zip(np.split(state, ends), arrays, strict=True)]
     means, covariances, whiteners, class_weights, cluster_weights, *rest = after

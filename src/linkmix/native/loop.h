@@ -335,19 +335,34 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Makes up to `most` steps, fewer if they take more than `seconds`, but at least one. The state is changed in place; the trace gets the objective before and after each step.
- * Returns 0 if all steps were made, 1 if the last one gained at most least_gain (0: never), 2 if the next step is not for the core to make. */
-static int steps(Run *r, Long size, Long n_state, double *state, double *other, double least_gain, double seconds, Long most,
-                 double *trace, Long *made, double *log_likelihood)
+/* Whether a signal such as Ctrl-C raised an exception, which is then set. Called without the lock of the interpreter. */
+static int interrupted(void)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    const int raised = PyErr_CheckSignals();
+    PyGILState_Release(lock);
+    return raised;
+}
+
+/* Makes up to `most` steps, and looks for signals from time to time. The state is changed in place; the trace gets the
+ * objective before and after each step. Returns 0 if all steps were made, 1 if the last one gained at most least_gain
+ * (0: never), 2 if the next step is not for the core to make, 3 if it was interrupted. */
+static int steps(Run *r, Long size, Long n_state, double *state, double *other, double least_gain, double seconds,
+                 Long most, double *trace, Long *made, double *log_likelihood)
 {
     Parameters now = parts_of(r, size, state), next = parts_of(r, size, other);
-    const double begin = seconds_now();
+    double looked = seconds_now();
     trace[0] = expect(r, &now);
     *made = 0;
     *log_likelihood = r->log_likelihood;
     if (isnan(trace[0]))
         return 2;
-    while (*made < most && (*made == 0 || seconds_now() - begin < seconds)) {
+    while (*made < most) {
+        if (seconds_now() - looked > seconds) {
+            if (interrupted())
+                return 3;
+            looked = seconds_now();
+        }
         if (!maximise(r, &now, &next))
             return 2;
         const double before = trace[*made], after = expect(r, &next);
@@ -428,7 +443,7 @@ static int read_group(PyObject *group, Held *held, Group *q)
 static const char RUN_DOC[] =
     "run(form, tied, pool, student, learns_degrees, free, free_weights, told, linked, links, link_weight, reg_covar,\n"
     "    prior, pooled, least_gain, seconds, n_classes, n_components, state, trace)\n\n"
-    "Repeat both steps of EM, len(trace) - 1 times at most, and not longer than some seconds. The state holds means,\n"
+    "Repeat both steps of EM, len(trace) - 1 times at most, and look for signals every few seconds. The state holds means,\n"
     "covariances, whiteners, class weights, cluster weights and the degrees of freedom of Student-t components, and is\n"
     "changed in place. Free rows of known class and linked rows are (rows, weights, classes). The links are (pairs,\n"
     "if_same, if_apart, constant), or for a network (plan, chunklets, exponents, log_same, log_different, constant).\n"
@@ -536,7 +551,8 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     how = steps(&r, size, n_state, state, other, least_gain, seconds, most, trace, &made, &log_likelihood);
     Py_END_ALLOW_THREADS
-    result = Py_BuildValue("nid", made, how, log_likelihood);
+    if (how != 3)
+        result = Py_BuildValue("nid", made, how, log_likelihood);
 end:
     free(fixed);
     free(room);

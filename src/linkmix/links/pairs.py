@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from linkmix import native
 from linkmix.basics.arrays import Ints
 
 
@@ -18,8 +17,6 @@ def first_true(mask: ArrayLike) -> int | None:
 
 def component_ids(edges: Ints, n_nodes: int) -> Ints:
     """Component of each node, numbered by first appearance."""
-    if native.active():
-        return native.components(edges, n_nodes)
     graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_nodes, n_nodes))
     _, ids = connected_components(graph, directed=False)
     _, first = np.unique(ids, return_index=True)

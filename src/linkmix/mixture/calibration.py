@@ -277,7 +277,8 @@ def quality(
         weight = np.where(says_same, share * n_said / n_same, (1 - share) * n_said / (n_said - n_same))
         weight *= weight.sum() / (weight**2).sum()
     shares_right = (np.arange(1000) + 0.5) / 1000  # candidates for the share of pairs that are judged right
-    agrees, alike = np.unique(np.where(right, confidence, 1 - confidence), return_inverse=True)  # few values, many links
+    # Many links have few values.
+    agrees, alike = np.unique(np.where(right, confidence, 1 - confidence), return_inverse=True)
     says = np.log(agrees[:, None] * shares_right + (1 - agrees[:, None]) * (1 - shares_right))
     log_posterior = settings.counted * np.bincount(alike, weight) @ says
     implied = float(np.where(judged_same, together, 1 - together).mean())

@@ -500,6 +500,24 @@ def components(pairs: Ints, n_nodes: int) -> Ints:
     return ids
 
 
+def sweep(costs: Floats, begin: Ints, other: Ints, rewards: Floats, order: Ints, labels: Ints) -> None:
+    """One sweep over rows in which each takes the class where it costs least, given the classes of the others.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n, M)
+        Cost of each class for each row.
+    begin, other, rewards : ndarray of shape (n + 1,), (n_edges,), (n_edges,)
+        Edges ``begin[i]`` to ``begin[i + 1]`` of row i lead to the rows ``other``, and lower the cost of their class.
+    order : ndarray of int
+        The rows in the order of the sweep.
+    labels : ndarray of shape (n,)
+        Classes, which change in place; M stands for none.
+    """
+    assert _core is not None
+    _core.sweep(costs.shape[1], _contiguous(costs), begin, other, _contiguous(rewards), order, labels)
+
+
 class Group(NamedTuple):
     """Rows without missing values, how often each counts, and their class numbers, -1 where not known."""
 

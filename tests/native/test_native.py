@@ -1,10 +1,10 @@
 """The native core against NumPy, which is the oracle: the same numbers from all instruction sets and any threads."""
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,12 +15,12 @@ from linkmix import LinkMixture, Links, engine, native
 from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings import Graph, Pairwise
 from linkmix.couplings.class_weights import solve_class_weights
-from linkmix.couplings.observed import unwarned
+from linkmix.couplings.observed import LinkGraph, unwarned
 from linkmix.data.rows import Rows
 from linkmix.densities import FORMS, Gaussian, StudentT
 from linkmix.densities.gaussian import GaussianParameters
 from linkmix.densities.student import StudentParameters
-from linkmix.engine import loop
+from linkmix.engine import loop, starts
 from linkmix.engine.fitting import Knowledge, bind, part
 
 needs_core = pytest.mark.skipif(not native.active(), reason="the native core is not built, or LINKMIX_NATIVE=0")
@@ -478,19 +478,54 @@ def test_where_the_core_is_stuck_python_makes_the_step(form):
 
 
 @needs_core
-def test_long_fits_are_made_in_several_calls(monkeypatch):
-    """Signals are handled between calls; no step is repeated or skipped."""
+def test_signals_are_noticed_within_a_fit(monkeypatch):
+    """Looking for them changes nothing; an exception ends the fit."""
     model, data, start = linked_problem(4, "full", 2, 2)
     expected = engine.fit(model, data, start, tol=0, max_iter=30)
-    calls = []
-    run = native._core.run
-    core = SimpleNamespace(**{**vars(native._core), "run": lambda *given: calls.append(1) or run(*given)})
-    monkeypatch.setattr(native, "_core", core)
-    monkeypatch.setattr(native, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(native, "SIGNAL_SECONDS", 0.0)
     found = engine.fit(model, data, start, tol=0, max_iter=30)
-    assert len(calls) == 30
     np.testing.assert_array_equal(found.trace, expected.trace)
     np.testing.assert_array_equal(found.parameters.components.means, expected.parameters.components.means)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            engine.fit(model, data, start, tol=0, max_iter=10**7)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@needs_core
+@pytest.mark.parametrize("n_links", [60, 150])
+def test_steps_start_from_the_messages_of_the_last_step(n_links):
+    """One call for all steps, whose loopy messages start warm, and one call for each, whose messages do not."""
+    rng = np.random.default_rng(n_links)
+    y = rng.integers(4, size=100)
+    X = rng.normal(size=(100, 3)) + 2 * rng.normal(size=(4, 3))[y]
+    links = Links.from_labels(y, n_links, random_state=0)
+    with unwarned():
+        bound = bind(Graph(), links, 4)
+        bound.graph = LinkGraph(links.restrict(links.points), len(links.points), 4, max_table=1)
+    assert not bound.graph.network.is_exact
+    model, data = engine.Model(Gaussian(reg_covar=0.1), bound), part(Knowledge(X, links))
+    start = starts.from_classes(model.density, X, rng.integers(4, size=100), starts.Shape(4), np.random.RandomState(0))
+    found = engine.fit(model, data, start, tol=0, max_iter=12)
+    trace, now = [found.trace[0]], start
+    for _ in range(12):
+        some = engine.fit(model, data, now, tol=0, max_iter=1)
+        trace.append(some.trace[-1])
+        now = some.parameters
+    assert np.all(np.diff(found.trace) >= -1e-6)
+    np.testing.assert_allclose(found.trace, trace, rtol=1e-7)
+    np.testing.assert_allclose(found.parameters.components.means, now.components.means, atol=1e-4)
+    with native.using("off"):
+        expected = engine.fit(model, data, start, tol=0, max_iter=12)
+    np.testing.assert_allclose(found.trace, expected.trace, rtol=1e-7)
 
 
 # --- estimators -------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from linkmix import native
 from linkmix.couplings.network import ApproximateInference, InfeasibleNetwork, LabelNetwork
+from linkmix.links.pairs import component_ids
 from network_oracle import Network, enumerate_labels, networks, random_network
 
 pytestmark = pytest.mark.skipif(not native.active(), reason="the native core is not built")
@@ -108,6 +109,14 @@ def test_loopy_messages(n_classes, hard, scale):
     assert not built.is_exact
     assert in_core(built, network)
     assert_equal(*both(built, network))
+
+
+@pytest.mark.parametrize("n_pairs", [0, 1, 30, 80, 400])
+def test_connected_components(n_pairs):
+    pairs = np.random.default_rng(n_pairs).integers(100, size=(n_pairs, 2))
+    np.testing.assert_array_equal(native.components(pairs, 100), component_ids(pairs, 100))
+    with pytest.raises(ValueError, match="none of 100"):
+        native.components(np.array([[0, 100]]), 100)
 
 
 def test_a_contradiction_is_told_as_without_the_core():

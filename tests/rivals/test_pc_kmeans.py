@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from linkmix import Links, links_satisfied
+from linkmix import Links, links_satisfied, native
 from linkmix.rivals import kmeans_links
 from linkmix.rivals.pc_kmeans import PCKMeans
 
@@ -101,6 +101,8 @@ def test_one_sweep_by_brute_force(X, links, from_labels, seed):
     order = random.permutation(graph.linked)
     before = random.randint(3, size=N_ROWS) if from_labels else None
     found = kmeans_links.choose_classes(costs, graph, graph.weights, before, order)
+    with native.using("off"):
+        np.testing.assert_array_equal(found, kmeans_links.choose_classes(costs, graph, graph.weights, before, order))
 
     labels = dict(enumerate(before)) if from_labels else {}
     for i in [*order.tolist(), *np.setdiff1d(np.arange(N_ROWS), order).tolist()]:

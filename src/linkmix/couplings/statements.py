@@ -12,6 +12,7 @@ import numpy as np
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.couplings.base import BoundCoupling, LinkExpectation
 from linkmix.links import Links
+from linkmix.links.pairs import distinct_pairs
 
 FIRST_RELIABILITY = 0.9
 """Initial reliability of annotators whose links have no confidence."""
@@ -49,7 +50,7 @@ class Statements:
     def of(cls, links: Links, *, learn_reliability: bool) -> "Statements":
         """Statements of links; with ``learn_reliability`` every annotator's confidence is learned."""
         ends = np.sort(np.concatenate([links.must, links.cannot]), axis=1)
-        pairs, pair = np.unique(ends, axis=0, return_inverse=True)
+        pairs, pair = distinct_pairs(ends)
         says_same = np.arange(len(ends)) < links.n_must
         default = FIRST_RELIABILITY if learn_reliability else 1.0
         confidence = np.concatenate(
@@ -69,7 +70,7 @@ class Statements:
             annotators = list(dict.fromkeys(names))
             number = {name: i for i, name in enumerate(annotators)}
             annotator = np.array([number[name] for name in names], dtype=np.int64)
-        return cls(pairs.reshape(-1, 2), pair.ravel(), says_same, confidence, annotator, tuple(annotators))
+        return cls(pairs, pair, says_same, confidence, annotator, tuple(annotators))
 
     def evidence(self, reliability: Floats) -> tuple[Floats, Floats]:
         """Log-weight of "same class" and of "different classes" for each pair, shape (n_pairs,) both."""

@@ -225,9 +225,12 @@ def level(left_outs: Sequence[LeftOut], agreement: float, settings: CalibrationS
 def log_evidence(one: LeftOut, settings: CalibrationSettings = SETTINGS) -> Floats:
     """Log-probability of what a refit had not seen, at each level, shape (n_levels,)."""
     total = np.zeros(len(LEVELS))
+    points = one.links.points
+    linked, kinds = one.log_joint[points], [*_kinds(one.links.restrict(points))]
     for at, T in enumerate(temperatures(one.log_joint, _pair_levels(one.log_joint.shape[1], settings.spread))):
-        for pairs, confidence, wanted in _kinds(one.links):
-            together = np.einsum("im,im->i", *(tempered(one.log_joint[end], T) for end in pairs.T))
+        P = tempered(linked, T)
+        for pairs, confidence, wanted in kinds:
+            together = np.einsum("im,im->i", *(P[end] for end in pairs.T))
             holds = together if wanted else 1 - together
             said = confidence * holds + (1 - confidence) * (1 - holds)
             total[at] += np.log(np.maximum(said, settings.least)).sum()
@@ -274,8 +277,10 @@ def quality(
         weight = np.where(says_same, share * n_said / n_same, (1 - share) * n_said / (n_said - n_same))
         weight *= weight.sum() / (weight**2).sum()
     shares_right = (np.arange(1000) + 0.5) / 1000  # candidates for the share of pairs that are judged right
-    agrees = np.where(right, confidence, 1 - confidence)[:, None]
-    log_posterior = settings.counted * weight @ np.log(agrees * shares_right + (1 - agrees) * (1 - shares_right))
+    # Many links have few values.
+    agrees, alike = np.unique(np.where(right, confidence, 1 - confidence), return_inverse=True)
+    says = np.log(agrees[:, None] * shares_right + (1 - agrees[:, None]) * (1 - shares_right))
+    log_posterior = settings.counted * np.bincount(alike, weight) @ says
     implied = float(np.where(judged_same, together, 1 - together).mean())
     log_posterior += (settings.implied * implied - 1) * np.log(shares_right)
     log_posterior += (settings.implied * (1 - implied) - 1) * np.log1p(-shares_right)

@@ -32,8 +32,8 @@ SUMS_NUMBERS = 2**14
 
 LOOP_COLUMNS = 64
 """With more columns than this, steps are made one by one: LAPACK is faster for matrices of that size."""
-CALL_SECONDS = 0.06
-"""Longest time in one call of the loop, since signals such as Ctrl-C are handled between calls."""
+SIGNAL_SECONDS = 0.06
+"""Time after which the loop looks for signals such as Ctrl-C."""
 
 FORMS: dict[str, tuple[int, bool]] = {
     "full": (0, False),
@@ -492,6 +492,32 @@ def infer_network(
     return log_partition, partition, marginals, edge_same, converged
 
 
+def components(pairs: Ints, n_nodes: int) -> Ints:
+    """Connected component of each node of a graph with these edges, numbered by first appearance."""
+    assert _core is not None
+    ids = np.empty(n_nodes, dtype=np.int64)
+    _core.components(np.ascontiguousarray(pairs, dtype=np.int64), ids)
+    return ids
+
+
+def sweep(costs: Floats, begin: Ints, other: Ints, rewards: Floats, order: Ints, labels: Ints) -> None:
+    """One sweep over rows in which each takes the class where it costs least, given the classes of the others.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n, M)
+        Cost of each class for each row.
+    begin, other, rewards : ndarray of shape (n + 1,), (n_edges,), (n_edges,)
+        Edges ``begin[i]`` to ``begin[i + 1]`` of row i lead to the rows ``other``, and lower the cost of their class.
+    order : ndarray of int
+        The rows in the order of the sweep.
+    labels : ndarray of shape (n,)
+        Classes, which change in place; M stands for none.
+    """
+    assert _core is not None
+    _core.sweep(costs.shape[1], _contiguous(costs), begin, other, _contiguous(rewards), order, labels)
+
+
 class Group(NamedTuple):
     """Rows without missing values, how often each counts, and their class numbers, -1 where not known."""
 
@@ -546,17 +572,11 @@ def run(
         *(*free.to_native()[:2], told.to_native(), linked.to_native()),
         tuple(vars(links).values()),
         *(link_weight, components.reg_covar, components.prior, None if pooled is None else _contiguous(pooled)),
-        *(least_gain, CALL_SECONDS, len(class_weights), len(components.means)),
+        *(least_gain, SIGNAL_SECONDS, len(class_weights), len(components.means)),
     )
-    trace: list[float] = []
-    while True:
-        some = np.empty(max_iter + 1 - max(0, len(trace) - 1))
-        steps, status, log_likelihood = _core.run(*given, state, some)
-        trace += some[1 if trace else 0 : steps + 1].tolist()
-        if status or len(trace) > max_iter:
-            break
-    if np.isnan(trace[0]):
-        trace = []
+    objectives = np.empty(max_iter + 1)
+    steps, status, log_likelihood = _core.run(*given, state, objectives)
+    trace = [] if np.isnan(objectives[0]) else objectives[: steps + 1].tolist()
     ends = np.cumsum([array.size for array in arrays])[:-1]
     after = [part.reshape(array.shape) for part, array in zip(np.split(state, ends), arrays, strict=True)]
     means, covariances, whiteners, class_weights, cluster_weights, *rest = after

@@ -8,6 +8,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -249,7 +250,7 @@ typedef void (*Posteriors)(const Pairs *, double *, double *, double *);
 typedef double (*PairSums)(const Pairs *, Long, Long, const double *, const double *, const double *, double *,
                            double *, double *, double *, double *, double *);
 typedef void (*Exponentials)(double *, Long);
-typedef void (*Messages)(Long, Long, Long, double *, double *, const double *, const double *, double *);
+typedef void (*Messages)(Long, Long, Long, double *, double *, const double *, const double *, double *, double *);
 typedef int (*Whiten)(Long, const double *, double *, double *);
 typedef double (*Trace)(Long, const double *, const double *, double *);
 typedef void (*PoolSizes)(Long, Long, const double *, const double *, double *);
@@ -263,7 +264,7 @@ typedef struct {
     Pass pass;
     Posteriors posteriors;
     PairSums pairs;
-    Exponentials exponentials;
+    Exponentials exponentials, logs;
     Messages messages;
     Whiten whiten;
     Trace trace;
@@ -274,8 +275,8 @@ typedef struct {
 } Level;
 
 #define LEVEL(name, single)                                                                                            \
-    {#name, pass_##name, posteriors_##name, pairs_##name, exponentials_##name, messages_##name, whiten_##name,         \
-     trace_##name, pool_sizes_##name, pool_shares_##name, predict_##name, single}
+    {#name, pass_##name, posteriors_##name, pairs_##name, exponentials_##name, logs_##name, messages_##name,           \
+     whiten_##name, trace_##name, pool_sizes_##name, pool_shares_##name, predict_##name, single}
 
 static const Level LEVELS[] = {
     LEVEL(base, predict_base_single),
@@ -881,12 +882,100 @@ static PyObject *py_network(PyObject *self, PyObject *args)
         goto end;
     }
     Py_BEGIN_ALLOW_THREADS
-    total = infer_components(&net, node, log_same, log_different, marginals, edge_same, partition, &converged, room);
+    total = infer_components(&net, node, log_same, log_different, marginals, edge_same, partition, 0, &converged,
+                             room);
     Py_END_ALLOW_THREADS
     free(room);
     result = Py_BuildValue("dO", total, converged ? Py_True : Py_False);
 end:
     release(held, 7);
+    return result;
+}
+
+/* Whether all numbers are from 0 to end - 1. */
+static int within(const long long *numbers, long long n, long long end)
+{
+    for (long long i = 0; i < n; i++)
+        if (numbers[i] < 0 || numbers[i] >= end)
+            return 0;
+    return 1;
+}
+
+static const char COMPONENTS_DOC[] =
+    "components(pairs, ids)\n\n"
+    "Connected component of each node of a graph with the edges pairs (n_pairs, 2), numbered by first appearance, goes to\n"
+    "ids (n_nodes,).";
+
+static PyObject *py_components(PyObject *self, PyObject *args)
+{
+    PyObject *o[2], *result = NULL;
+    Held held[2] = {{.held = 0}};
+    long long *pairs, *ids;
+    if (!PyArg_ParseTuple(args, "OO", &o[0], &o[1]))
+        return NULL;
+    if (!integers(o[0], &held[0], 0, 0, &pairs) || !integers(o[1], &held[1], 1, 0, &ids))
+        goto end;
+    const Long n_pairs = held[0].view.len / 16, n_nodes = held[1].view.len / 8;
+    if (!within(pairs, 2 * n_pairs, n_nodes)) {
+        PyErr_Format(PyExc_ValueError, "a pair has a node that is none of %zd", n_nodes);
+        goto end;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    find_components(pairs, n_pairs, ids, n_nodes);
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
+end:
+    release(held, 2);
+    return result;
+}
+
+static const char SWEEP_DOC[] =
+    "sweep(n_classes, costs, begin, other, rewards, order, labels)\n\n"
+    "Each row of `order` takes the class, from 0 to n_classes - 1, in which it costs least: costs (n, M) minus the\n"
+    "rewards of its edges begin[i] to begin[i + 1] that lead to rows of that class. It keeps its class if no other costs\n"
+    "less. The labels (n,) change in place; n_classes stands for none.";
+
+static PyObject *py_sweep(PyObject *self, PyObject *args)
+{
+    PyObject *o[6], *result = NULL;
+    Held held[6] = {{.held = 0}};
+    Long M;
+    long long *begin, *other, *order, *labels;
+    double *costs, *rewards, *total = NULL;
+    if (!PyArg_ParseTuple(args, "nOOOOOO", &M, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5]))
+        return NULL;
+    if (!integers(o[5], &held[5], 1, 0, &labels))
+        goto end;
+    const Long n = held[5].view.len / 8;
+    if (!doubles(o[0], &held[0], 0, 0, n * M, &costs) || !integers(o[1], &held[1], 0, n + 1, &begin) ||
+        !integers(o[2], &held[2], 0, begin[n], &other) || !doubles(o[3], &held[3], 0, 0, begin[n], &rewards) ||
+        !integers(o[4], &held[4], 0, 0, &order))
+        goto end;
+    const Long n_order = held[4].view.len / 8;
+    if (M < 1 || begin[0] != 0 || !within(begin, n + 1, begin[n] + 1) || !within(other, begin[n], n) ||
+        !within(order, n_order, n) || !within(labels, n, M + 1)) {
+        PyErr_SetString(PyExc_ValueError, "rows, edges or classes that do not exist");
+        goto end;
+    }
+    if (!(total = calloc((size_t)(M + 1), sizeof(double)))) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (Long k = 0; k < n_order; k++) {
+        const long long i = order[k];
+        Long best = 0;
+        memcpy(total, costs + i * M, sizeof(double) * (size_t)M);
+        for (long long e = begin[i]; e < begin[i + 1]; e++)
+            total[labels[other[e]]] -= rewards[e];
+        for (Long m = 1; m < M; m++)
+            best = total[m] < total[best] ? m : best;
+        if (labels[i] == M || total[best] < total[labels[i]])
+            labels[i] = best;
+    }
+    result = Py_NewRef(Py_None);
+end:
+    free(total);
+    release(held, 6);
     return result;
 }
 
@@ -927,6 +1016,8 @@ static PyMethodDef METHODS[] = {
     {"moments", py_moments, METH_VARARGS, MOMENTS_DOC},
     {"pairs", py_pairs, METH_VARARGS, PAIRS_DOC},
     {"network", py_network, METH_VARARGS, NETWORK_DOC},
+    {"components", py_components, METH_VARARGS, COMPONENTS_DOC},
+    {"sweep", py_sweep, METH_VARARGS, SWEEP_DOC},
     {"run", py_run, METH_VARARGS, RUN_DOC},
     {"levels", py_levels, METH_NOARGS, "levels()\n\nInstruction sets that this processor has, the plainest first."},
     {"use", py_use, METH_VARARGS, "use(level)\n\nChoose an instruction set; returns the one that was in use."},

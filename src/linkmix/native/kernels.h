@@ -16,13 +16,26 @@ static TARGET void FN(exponentials)(double *x, Long n)
     }
 }
 
+/* Replaces numbers by their logarithms; minus infinity for those below the smallest normal one. */
+static TARGET void FN(logs)(double *x, Long n)
+{
+    for (Long i = 0; i < n; i += W) {
+        const size_t size = sizeof(double) * (size_t)(n - i < W ? n - i : W);
+        double some[W] = {0};
+        memcpy(some, x + i, size);
+        vec value = LOAD(some);
+        STORE(some, CHOOSE((ivec)(value < FN(all)(DBL_MIN)), FN(all)(-INFINITY), FN(log)(value)));
+        memcpy(x + i, some, size);
+    }
+}
+
 /* Messages along n edges, a multiple of W, from the beliefs of their senders.
  *
  * x (M, step) has log-beliefs and becomes the logarithms of the messages, `shares` (M, step) the messages, with largest
- * entry 1. `same` and `different` (n,) are the potentials of the edges. Where `least` (n,) falls below 1e-280, entries
- * have been lost to underflow. */
+ * entry 1; `scales` (n,) are the logarithms of what they were divided by. `same` and `different` (n,) are the potentials
+ * of the edges. Where `least` (n,) falls below 1e-280, entries have been lost to underflow. */
 static TARGET void FN(messages)(Long M, Long n, Long step, double *x, double *shares, const double *same,
-                                const double *different, double *least)
+                                const double *different, double *least, double *scales)
 {
     for (Long j = 0; j < n; j += W) {
         vec top = LOAD(x + j), after = FN(all)(0.0), before = after, most = after, fewest = FN(all)(1e300);
@@ -44,6 +57,7 @@ static TARGET void FN(messages)(Long M, Long n, Long step, double *x, double *sh
             STORE(shares + m * step + j, value);
         }
         STORE(least + j, fewest);
+        STORE(scales + j, top + FN(log)(most));
         for (Long m = 0; m < M; m++) {
             vec share = LOAD(shares + m * step + j) / most;
             STORE(shares + m * step + j, share);

@@ -17,6 +17,7 @@ typedef struct {
     const double *exponent;               /* (n_nodes,) weight of the points of each chunklet */
     const double *log_same, *log_different; /* (n_edges,) */
     double *node, *marginals, *edge_same, *room;
+    int warm; /* whether the room holds loopy messages, from which the next step starts */
 } Chunklets;
 
 /* Rows whose labels follow from more than their own density, and space for what is known about them. */
@@ -97,14 +98,20 @@ static void expect_own(Run *r, Group *q)
             within[k] -= top > -INFINITY ? top : 0.0;
     }
     level->exponentials(q->table, n * K);
-    for (Long i = 0; i < n && K > 1; i++) {
+    if (K == 1)
+        return;
+    double *sums = q->labels; /* unused so far */
+    for (Long i = 0; i < n; i++) {
         double *within = q->table + i * K, sum = 0.0;
         for (Long k = 0; k < K; k++)
             sum += within[k];
         for (Long k = 0; k < K && sum > 0.0; k++)
             within[k] /= sum;
-        q->class_density[i] += sum > 0.0 ? log(sum) : 0.0;
+        sums[i] = sum > 0.0 ? sum : 1.0;
     }
+    level->logs(sums, n);
+    for (Long i = 0; i < n; i++)
+        q->class_density[i] += sums[i];
 }
 
 /* The same for a pool: `powers` (n, C) are exponentials of the table, relative to the largest in the row, and `sizes`
@@ -112,7 +119,7 @@ static void expect_own(Run *r, Group *q)
 static void expect_pool(Run *r, Group *q, const double *cluster_weights)
 {
     const Long C = r->estimate.C, M = r->M;
-    double *within = r->log_weights;
+    double *within = r->log_weights, *sums = q->labels; /* unused so far */
     for (Long i = 0; i < q->rows.n; i++) {
         const double *density = q->table + i * C;
         double *powers = q->powers + i * C, *sizes = q->sizes + i * M, top = -INFINITY;
@@ -123,16 +130,20 @@ static void expect_pool(Run *r, Group *q, const double *cluster_weights)
         level->exponentials(powers, C);
         level->pool_sizes(C, M, cluster_weights, powers, sizes);
         for (Long m = 0; m < M; m++) {
-            if (sizes[m] > LEAST_SUM) {
-                q->class_density[i * M + m] = log(sizes[m]) + top;
+            q->class_density[i * M + m] = top;
+            sums[i * M + m] = sizes[m];
+            if (sizes[m] > LEAST_SUM)
                 continue;
-            }
             sizes[m] = 0.0;
+            sums[i * M + m] = 1.0;
             for (Long c = 0; c < C; c++)
                 within[c] = r->log_clusters[m * C + c] + density[c];
             q->class_density[i * M + m] = shares_of(within, C);
         }
     }
+    level->logs(sums, q->rows.n * M);
+    for (Long i = 0; i < q->rows.n * M; i++)
+        q->class_density[i] += sums[i];
 }
 
 /* Turns labels (n, M) into shares of the components, in the table (n, C), and adds them to the cluster counts. */
@@ -217,8 +228,9 @@ static double expect_network(Run *r)
     for (Long i = 0; i < n; i++)
         for (Long m = 0; m < M; m++)
             q->node[q->of_row[i] * M + m] += r->linked.class_density[i * M + m];
-    const double log_partition =
-        network_infer(&q->network, q->node, q->log_same, q->log_different, q->marginals, q->edge_same, q->room);
+    const double log_partition = network_infer(&q->network, q->node, q->log_same, q->log_different, q->marginals,
+                                               q->edge_same, q->warm, q->room);
+    q->warm = 1;
     for (Long i = 0; i < n; i++)
         memcpy(r->linked.labels + i * M, q->marginals + q->of_row[i] * M, sizeof(double) * (size_t)M);
     memset(r->class_counts, 0, sizeof(double) * (size_t)M);
@@ -323,19 +335,34 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Makes up to `most` steps, fewer if they take more than `seconds`, but at least one. The state is changed in place; the trace gets the objective before and after each step.
- * Returns 0 if all steps were made, 1 if the last one gained at most least_gain (0: never), 2 if the next step is not for the core to make. */
-static int steps(Run *r, Long size, Long n_state, double *state, double *other, double least_gain, double seconds, Long most,
-                 double *trace, Long *made, double *log_likelihood)
+/* Whether a signal such as Ctrl-C raised an exception, which is then set. Called without the lock of the interpreter. */
+static int interrupted(void)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    const int raised = PyErr_CheckSignals();
+    PyGILState_Release(lock);
+    return raised;
+}
+
+/* Makes up to `most` steps, and looks for signals from time to time. The state is changed in place; the trace gets the
+ * objective before and after each step. Returns 0 if all steps were made, 1 if the last one gained at most least_gain
+ * (0: never), 2 if the next step is not for the core to make, 3 if it was interrupted. */
+static int steps(Run *r, Long size, Long n_state, double *state, double *other, double least_gain, double seconds,
+                 Long most, double *trace, Long *made, double *log_likelihood)
 {
     Parameters now = parts_of(r, size, state), next = parts_of(r, size, other);
-    const double begin = seconds_now();
+    double looked = seconds_now();
     trace[0] = expect(r, &now);
     *made = 0;
     *log_likelihood = r->log_likelihood;
     if (isnan(trace[0]))
         return 2;
-    while (*made < most && (*made == 0 || seconds_now() - begin < seconds)) {
+    while (*made < most) {
+        if (seconds_now() - looked > seconds) {
+            if (interrupted())
+                return 3;
+            looked = seconds_now();
+        }
         if (!maximise(r, &now, &next))
             return 2;
         const double before = trace[*made], after = expect(r, &next);
@@ -416,7 +443,7 @@ static int read_group(PyObject *group, Held *held, Group *q)
 static const char RUN_DOC[] =
     "run(form, tied, pool, student, learns_degrees, free, free_weights, told, linked, links, link_weight, reg_covar,\n"
     "    prior, pooled, least_gain, seconds, n_classes, n_components, state, trace)\n\n"
-    "Repeat both steps of EM, len(trace) - 1 times at most, and not longer than some seconds. The state holds means,\n"
+    "Repeat both steps of EM, len(trace) - 1 times at most, and look for signals every few seconds. The state holds means,\n"
     "covariances, whiteners, class weights, cluster weights and the degrees of freedom of Student-t components, and is\n"
     "changed in place. Free rows of known class and linked rows are (rows, weights, classes). The links are (pairs,\n"
     "if_same, if_apart, constant), or for a network (plan, chunklets, exponents, log_same, log_different, constant).\n"
@@ -524,7 +551,8 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     how = steps(&r, size, n_state, state, other, least_gain, seconds, most, trace, &made, &log_likelihood);
     Py_END_ALLOW_THREADS
-    result = Py_BuildValue("nid", made, how, log_likelihood);
+    if (how != 3)
+        result = Py_BuildValue("nid", made, how, log_likelihood);
 end:
     free(fixed);
     free(room);

@@ -12,8 +12,10 @@
 
 #define NETWORK_VERSION 1
 #define LOWEST_LOG -1e300   /* as LOWEST in forest.py */
+#define LOWEST_EXPONENT -746.0 /* the exponential of less is zero */
 #define UNDERFLOW_NEAR 1e-280
-#define AT_ONCE 64 /* messages computed together */
+#define PLAIN_NEAR 1e-100 /* quotients of numbers above this are as good as differences of their logarithms */
+#define AT_ONCE 64        /* messages computed together */
 
 /* Potentials of a pair of nodes: logarithms, and relative to the larger of both. */
 typedef struct {
@@ -107,7 +109,7 @@ static Long network_room(const Network *net)
     const Long M = net->M, below = net->n_positions - net->n_roots;
     return net->n_components + 6 * net->n_pairs + 3 * net->n_colourings + (2 * net->n_positions + below) * M +
            net->n_table + net->n_message + net->largest_residual + 2 * net->largest_separator +
-           4 * net->n_wide_pairs * M + net->n_wide * (M + 2) + (2 * M + 5) * AT_ONCE + 8 * M;
+           4 * net->n_wide_pairs * M + net->n_wide * (2 * M + 2) + (2 * M + 6) * AT_ONCE + 8 * M;
 }
 
 static double largest(const double *values, Long n)
@@ -134,7 +136,7 @@ static double log_sum(const double *values, Long n)
     if (!(top > LOWEST_LOG))
         return -INFINITY;
     for (Long m = 0; m < n; m++)
-        sum += exp(values[m] - top);
+        sum += values[m] - top > LOWEST_EXPONENT ? exp(values[m] - top) : 0.0;
     return log(sum) + top;
 }
 
@@ -147,7 +149,7 @@ static double log_sum_but(const double *values, Long n, Long but)
     if (!(top > LOWEST_LOG))
         return -INFINITY;
     for (Long m = 0; m < n; m++)
-        sum += m != but ? exp(values[m] - top) : 0.0;
+        sum += m != but && values[m] - top > LOWEST_EXPONENT ? exp(values[m] - top) : 0.0;
     return log(sum) + top;
 }
 
@@ -166,7 +168,7 @@ static void pass_on(const double *belief, Long M, const Edge *edge, double *out,
     }
     for (Long m = 0; m < M; m++) {
         const double low = belief[m] - top;
-        terms[m] = low > -746.0 ? exp(low) : 0.0;
+        terms[m] = low > LOWEST_EXPONENT ? exp(low) : 0.0;
         rest += m == at ? 0.0 : terms[m];
     }
     const double shift = top + edge->top;
@@ -180,6 +182,24 @@ static void pass_on(const double *belief, Long M, const Edge *edge, double *out,
         const double unequal = m == at ? log_sum_but(belief, M, at) : log(others) + top;
         out[m] = log_add(edge->log_same + belief[m], edge->log_different + unequal);
     }
+}
+
+/* Messages that are computed together. */
+typedef struct {
+    double *x, *y;                             /* (M, AT_ONCE) beliefs of the senders; then logarithms, and as they are */
+    double *same, *different, *least, *scales; /* (AT_ONCE,) potentials; smallest entry, and what was taken off */
+} Batch;
+
+/* Computes n messages. Their largest entry is 1; where `least` is below UNDERFLOW_NEAR they are not to be used. */
+static void compute(Long M, Long n, Batch *b)
+{
+    const Long all = (n + 7) / 8 * 8; /* whole vectors */
+    for (Long j = n; j < all; j++) {
+        b->same[j] = b->different[j] = 1.0;
+        for (Long m = 0; m < M; m++)
+            b->x[m * AT_ONCE + j] = 0.0;
+    }
+    level->messages(M, all, AT_ONCE, b->x, b->y, b->same, b->different, b->least, b->scales);
 }
 
 /* ---- two classes and hard links ------------------------------------------------------------------------------ */
@@ -418,10 +438,11 @@ static inline double forget(double belief, double message)
 typedef struct {
     double *messages, *shares; /* (2 n_wide_pairs, M) in logarithms, and as they are */
     double *beliefs, *sums;    /* (n_wide, M), (n_wide,) */
+    double *powers;            /* (n_wide, M) exponentials of the beliefs */
     double *waiting;           /* (n_wide,) whether a node has heard something new */
-    double *x, *y;             /* (M, AT_ONCE) */
-    double *same, *different, *least, *slots, *senders; /* (AT_ONCE,) */
-    double *cavity, *other, *told, *terms;              /* (M,) */
+    Batch *batch;
+    Long slots[AT_ONCE], senders[AT_ONCE]; /* of the messages to be computed */
+    double *cavity, *other, *told, *terms; /* (M,) */
     double damping, change;
     Long n; /* messages to be computed */
 } Loopy;
@@ -430,32 +451,25 @@ typedef struct {
 static void deliver(const Network *net, const Edge *edges, Loopy *l)
 {
     const Long M = net->M, n = l->n;
-    if (!n)
-        return;
-    Long all = (n + 7) / 8 * 8; /* whole vectors */
-    for (Long j = n; j < all; j++) {
-        l->same[j] = l->different[j] = 1.0;
-        for (Long m = 0; m < M; m++)
-            l->x[m * AT_ONCE + j] = 0.0;
-    }
-    level->messages(M, all, AT_ONCE, l->x, l->y, l->same, l->different, l->least);
+    double *x = l->batch->x, *y = l->batch->y;
+    compute(M, n, l->batch);
     for (Long j = 0; j < n; j++) {
-        const Long slot = (Long)l->slots[j], sender = (Long)l->senders[j];
+        const Long slot = l->slots[j], sender = l->senders[j];
         double *message = l->messages + net->wide_back[slot] * M, *share = l->shares + net->wide_back[slot] * M;
         double by = 0.0;
-        if (!(l->least[j] >= UNDERFLOW_NEAR)) { /* everything in logarithms */
+        if (!(l->batch->least[j] >= UNDERFLOW_NEAR)) { /* everything in logarithms */
             for (Long m = 0; m < M; m++)
                 l->cavity[m] = forget(l->beliefs[sender * M + m], l->messages[slot * M + m]);
             rescale(l->cavity, M);
             pass_on(l->cavity, M, edges + net->wide_pair[slot], l->told, l->terms);
             rescale(l->told, M);
             for (Long m = 0; m < M; m++) {
-                l->x[m * AT_ONCE + j] = l->told[m];
-                l->y[m * AT_ONCE + j] = exp(l->told[m]);
+                x[m * AT_ONCE + j] = l->told[m];
+                y[m * AT_ONCE + j] = l->told[m] > LOWEST_EXPONENT ? exp(l->told[m]) : 0.0;
             }
         }
         for (Long m = 0; m < M; m++) {
-            const double log_new = l->x[m * AT_ONCE + j], new = l->y[m * AT_ONCE + j], moved = fabs(new - share[m]);
+            const double log_new = x[m * AT_ONCE + j], new = y[m * AT_ONCE + j], moved = fabs(new - share[m]);
             by = moved > by ? moved : by;
             if (l->damping > 0.0 && log_new != message[m]) { /* both may be minus infinity */
                 message[m] = (1.0 - l->damping) * log_new + l->damping * message[m];
@@ -490,17 +504,35 @@ static void make_round(const Network *net, const double *own, const Edge *edges,
                 const Edge *edge = edges + net->wide_pair[e];
                 const Long j = l->n++;
                 for (Long m = 0; m < M; m++)
-                    l->x[m * AT_ONCE + j] = forget(belief[m], l->messages[e * M + m]);
-                l->same[j] = edge->same;
-                l->different[j] = edge->different;
-                l->slots[j] = (double)e;
-                l->senders[j] = (double)i;
+                    l->batch->x[m * AT_ONCE + j] = forget(belief[m], l->messages[e * M + m]);
+                l->batch->same[j] = edge->same;
+                l->batch->different[j] = edge->different;
+                l->slots[j] = (Long)e;
+                l->senders[j] = i;
                 if (l->n == AT_ONCE)
                     deliver(net, edges, l);
             }
         }
-        deliver(net, edges, l);
+        if (l->n)
+            deliver(net, edges, l);
     }
+}
+
+/* Log-partition of a pair relative to those of its nodes, and the probability of equal labels, all in logarithms. */
+static double read_off_pair(Long M, const Edge *edge, double *cavity, double *other, double *told, double *terms,
+                            double *same)
+{
+    const Edge plain = {-INFINITY, 0.0, 0.0, 0.0, 1.0};
+    const double scale = rescale(cavity, M) + rescale(other, M);
+    for (Long m = 0; m < M; m++)
+        told[m] = cavity[m] + other[m];
+    const double equal = log_sum(told, M) + edge->log_same;
+    pass_on(other, M, &plain, told, terms);
+    for (Long m = 0; m < M; m++)
+        told[m] += cavity[m];
+    const double joint = log_add(equal, log_sum(told, M) + edge->log_different);
+    *same = exp(equal - (joint > LOWEST_LOG ? joint : LOWEST_LOG));
+    return joint + scale;
 }
 
 /* Marginals and the Bethe approximation of the log-partition. */
@@ -508,99 +540,92 @@ static void read_off(const Network *net, const double *own, const Edge *edges, L
                      double *pair_same, double *partition)
 {
     const Long M = net->M;
+    double *sums = l->sums;
+    for (Long i = 0; i < net->n_wide; i++) {
+        double *belief = l->beliefs + i * M;
+        hear(net, i, own, l->messages, belief);
+        sums[i] = rescale(belief, M);
+    }
+    memcpy(l->powers, l->beliefs, sizeof(double) * (size_t)(net->n_wide * M));
+    level->exponentials(l->powers, net->n_wide * M);
     for (Long i = 0; i < net->n_wide; i++) {
         const Long position = (Long)net->wide[i];
-        double *belief = l->beliefs + i * M, *out = marginals + position * M;
-        hear(net, i, own, l->messages, belief);
-        const double sum = l->sums[i] = log_sum(belief, M);
-        partition[net->components[net->order[position]]] += sum;
+        double *power = l->powers + i * M, sum = 0.0;
         for (Long m = 0; m < M; m++)
-            out[m] = exp(belief[m] - (sum > LOWEST_LOG ? sum : LOWEST_LOG));
+            sum += power[m];
+        for (Long m = 0; m < M; m++)
+            marginals[position * M + m] = power[m] /= sum;
+        partition[net->components[net->order[position]]] += sums[i] + log(sum);
+        sums[i] = log(sum); /* of the rescaled beliefs */
     }
-    const Edge plain = {-INFINITY, 0.0, 0.0, 0.0, 1.0};
-    double *cavity = l->cavity, *other = l->other, *told = l->told, *terms = l->terms;
     for (Long i = 0; i < net->n_wide; i++)
         for (long long e = net->wide_starts[i]; e < net->wide_starts[i + 1]; e++) {
-            if (net->wide_back[e] < e)
+            const long long back = net->wide_back[e];
+            if (back < e)
                 continue;
             const Edge *edge = edges + net->wide_pair[e];
             const Long second = (Long)net->wide_source[e];
+            /* What each end believes without the other: its marginals without the message from there. Each message is
+             * counted at its node and taken away here, so its scale does not matter. */
+            double equal = 0.0, unequal = 0.0, before = 0.0, total = 0.0, least = INFINITY;
             for (Long m = 0; m < M; m++) {
-                cavity[m] = forget(l->beliefs[i * M + m], l->messages[e * M + m]);
-                other[m] = forget(l->beliefs[second * M + m], l->messages[net->wide_back[e] * M + m]);
-            }
-            /* Each message is counted at its node and subtracted here, so its scale does not matter. */
-            const double scale = rescale(cavity, M) + rescale(other, M) - l->sums[i] - l->sums[second];
-            double equal = 0.0, unequal = 0.0, before = 0.0, total = 0.0;
-            for (Long m = 0; m < M; m++) {
-                terms[m] = cavity[m] > -746.0 ? exp(cavity[m]) : 0.0;
-                told[m] = other[m] > -746.0 ? exp(other[m]) : 0.0;
-                equal += terms[m] * told[m];
-            }
-            for (Long m = 0; m < M; m++) { /* pairs of different labels, by which of both is smaller */
-                unequal += terms[m] * before + told[m] * total;
-                before += told[m];
-                total += terms[m];
+                const double told = l->shares[e * M + m], answer = l->shares[back * M + m];
+                const double a = l->powers[i * M + m] / told, b = l->powers[second * M + m] / answer;
+                least = told < least ? told : least;
+                least = answer < least ? answer : least;
+                equal += a * b;
+                unequal += a * before + b * total; /* pairs of different labels, by which of both is smaller */
+                before += b;
+                total += a;
             }
             const double value = edge->same * equal + edge->different * unequal;
             double joint, same;
-            if (value >= UNDERFLOW_NEAR) {
+            if (least >= PLAIN_NEAR && value >= PLAIN_NEAR * before * total) {
                 joint = log(value) + edge->top;
                 same = edge->same * equal / value;
             } else {
-                for (Long m = 0; m < M; m++)
-                    told[m] = cavity[m] + other[m];
-                const double log_equal = log_sum(told, M) + edge->log_same;
-                pass_on(other, M, &plain, told, terms);
-                for (Long m = 0; m < M; m++)
-                    told[m] += cavity[m];
-                joint = log_add(log_equal, log_sum(told, M) + edge->log_different);
-                same = exp(log_equal - (joint > LOWEST_LOG ? joint : LOWEST_LOG));
+                for (Long m = 0; m < M; m++) {
+                    l->cavity[m] = forget(l->beliefs[i * M + m], l->messages[e * M + m]);
+                    l->other[m] = forget(l->beliefs[second * M + m], l->messages[back * M + m]);
+                }
+                joint = read_off_pair(M, edge, l->cavity, l->other, l->told, l->terms, &same) - sums[i] - sums[second];
             }
-            partition[net->components[net->order[net->wide[i]]]] += joint + scale;
+            partition[net->components[net->order[net->wide[i]]]] += joint;
             pair_same[net->wide_pair[e]] = same;
         }
 }
 
-/* A node sends again if a message to it has changed; in the last round, all do. Returns whether nothing changed then. */
+/* A node sends again if a message to it has changed. Returns whether all are at rest in the end. With `warm`, messages
+ * start from those of the last time. */
 static int infer_wide(const Network *net, const double *own, const Edge *edges, double *marginals, double *pair_same,
-                      double *partition, double *room)
+                      double *partition, Batch *batch, int warm, double *room)
 {
     const Long M = net->M, n = 2 * net->n_wide_pairs;
     double *at = room, earlier = INFINITY;
-    Loopy l = {.damping = net->damping, .change = INFINITY};
+    int waiting = 1;
+    Loopy l = {.damping = net->damping, .batch = batch};
 #define TAKE(name, count) (l.name = at, at += (count))
     TAKE(messages, n * M);
     TAKE(shares, n * M);
     TAKE(beliefs, net->n_wide * M);
+    TAKE(powers, net->n_wide * M);
     TAKE(sums, net->n_wide);
     TAKE(waiting, net->n_wide);
-    TAKE(x, M * AT_ONCE);
-    TAKE(y, M * AT_ONCE);
-    TAKE(same, AT_ONCE);
-    TAKE(different, AT_ONCE);
-    TAKE(least, AT_ONCE);
-    TAKE(slots, AT_ONCE);
-    TAKE(senders, AT_ONCE);
     TAKE(cavity, M);
     TAKE(other, M);
     TAKE(told, M);
     TAKE(terms, M);
 #undef TAKE
-    for (Long i = 0; i < n * M; i++)
+    for (Long i = 0; i < n * M && !warm; i++)
         l.messages[i] = 0.0, l.shares[i] = 1.0;
     for (Long i = 0; i < net->n_wide; i++)
-        l.waiting[i] = 0.0;
-    for (Long iteration = 1; iteration <= net->max_iter; iteration++) {
-        int all_sent = 1;
-        for (Long i = 0; i < net->n_wide; i++)
-            all_sent = all_sent && l.waiting[i] == 0.0;
-        for (Long i = 0; all_sent && i < net->n_wide; i++)
-            l.waiting[i] = 1.0;
+        l.waiting[i] = 1.0;
+    for (Long iteration = 1; waiting && iteration <= net->max_iter; iteration++) {
         l.change = 0.0;
         make_round(net, own, edges, &l);
-        if (all_sent && l.change <= net->loopy_tol)
-            break;
+        waiting = 0;
+        for (Long i = 0; i < net->n_wide; i++)
+            waiting = waiting || l.waiting[i] != 0.0;
         if (iteration % 20 == 0) {
             if (l.change > earlier / 2) {
                 l.damping = (1.0 + l.damping) / 2;
@@ -610,7 +635,121 @@ static int infer_wide(const Network *net, const double *own, const Edge *edges, 
         }
     }
     read_off(net, own, edges, &l, marginals, pair_same, partition);
-    return l.change <= net->loopy_tol;
+    return !waiting;
+}
+
+/* ---- trees --------------------------------------------------------------------------------------------------- */
+
+/* Messages from the leaves to the roots, which are added to the beliefs of the receivers. */
+static void collect(const Network *net, const Edge *edges, double *beliefs, double *messages, double *partition,
+                    Batch *b, double *terms)
+{
+    const Long M = net->M, n_roots = net->n_roots;
+    for (Long last = net->n_positions - 1, first; last >= n_roots; last = first - 1) {
+        /* Nodes send together if none of them is the parent of another; parents come first. */
+        Long parent = (Long)net->parents[last - n_roots];
+        for (first = last; first - 1 > parent && first - 1 >= n_roots && last - first + 1 < AT_ONCE; first--) {
+            const Long other = (Long)net->parents[first - 1 - n_roots];
+            parent = other > parent ? other : parent;
+        }
+        for (Long i = first; i <= last; i++) {
+            const Edge *edge = edges + net->parent_pairs[i - n_roots];
+            double *here = beliefs + i * M;
+            partition[net->components[net->order[i]]] += rescale(here, M);
+            for (Long m = 0; m < M; m++)
+                b->x[m * AT_ONCE + i - first] = here[m];
+            b->same[i - first] = edge->same;
+            b->different[i - first] = edge->different;
+        }
+        compute(M, last - first + 1, b);
+        for (Long i = first; i <= last; i++) {
+            const Edge *edge = edges + net->parent_pairs[i - n_roots];
+            double *message = messages + (i - n_roots) * M, *above = beliefs + net->parents[i - n_roots] * M;
+            if (b->least[i - first] >= UNDERFLOW_NEAR) {
+                for (Long m = 0; m < M; m++)
+                    message[m] = b->x[m * AT_ONCE + i - first];
+                partition[net->components[net->order[i]]] += b->scales[i - first] + edge->top;
+            } else
+                pass_on(beliefs + i * M, M, edge, message, terms);
+            for (Long m = 0; m < M; m++)
+                above[m] += message[m];
+        }
+    }
+    for (Long i = 0; i < n_roots; i++)
+        partition[net->components[net->order[i]]] += rescale(beliefs + i * M, M);
+}
+
+/* Log-marginals from the roots to the leaves. */
+static void distribute(const Network *net, const Edge *edges, const double *beliefs, const double *messages,
+                       double *logs, double *marginals, double *pair_same, Batch *b, double *told, double *terms)
+{
+    const Long M = net->M, n = net->n_positions, n_roots = net->n_roots;
+    for (Long first = n_roots, next; first < n; first = next) {
+        for (next = first; next < n && next - first < AT_ONCE && net->parents[next - n_roots] < first; next++) {
+            const Edge *edge = edges + net->parent_pairs[next - n_roots];
+            const double *above = logs + net->parents[next - n_roots] * M, *message = messages + (next - n_roots) * M;
+            for (Long m = 0; m < M; m++)
+                b->x[m * AT_ONCE + next - first] = forget(above[m], message[m]);
+            b->same[next - first] = edge->same;
+            b->different[next - first] = edge->different;
+        }
+        compute(M, next - first, b);
+        for (Long i = first; i < next; i++) {
+            const Edge *edge = edges + net->parent_pairs[i - n_roots];
+            const double *above = logs + net->parents[i - n_roots] * M, *message = messages + (i - n_roots) * M;
+            double *here = logs + i * M;
+            const double scale = b->scales[i - first] + edge->top;
+            for (Long m = 0; m < M; m++)
+                told[m] = forget(above[m], message[m]);
+            if (b->least[i - first] >= UNDERFLOW_NEAR)
+                for (Long m = 0; m < M; m++)
+                    here[m] = b->x[m * AT_ONCE + i - first] + scale;
+            else
+                pass_on(told, M, edge, here, terms);
+            double same = 0.0;
+            for (Long m = 0; m < M; m++) {
+                here[m] += beliefs[i * M + m];
+                same += edge->log_same > -INFINITY ? exp(beliefs[i * M + m] + edge->log_same + told[m]) : 0.0;
+            }
+            pair_same[net->parent_pairs[i - n_roots]] = same;
+        }
+        double *powers = b->x; /* as large as the batch */
+        memcpy(powers, logs + first * M, sizeof(double) * (size_t)((next - first) * M));
+        level->exponentials(powers, (next - first) * M);
+        for (Long i = first; i < next; i++) {
+            const double *power = powers + (i - first) * M;
+            double *out = marginals + net->order[i] * M, sum = 0.0;
+            for (Long m = 0; m < M; m++)
+                sum += power[m];
+            for (Long m = 0; m < M; m++)
+                out[m] = power[m] / sum;
+            pair_same[net->parent_pairs[i - n_roots]] /= sum;
+        }
+    }
+}
+
+/* ---- connected components ------------------------------------------------------------------------------------ */
+
+/* The first node that is known to be connected to a node. Paths to it are halved on the way. */
+static long long first_of(long long *earlier, long long i)
+{
+    while (earlier[i] != i)
+        i = earlier[i] = earlier[earlier[i]];
+    return i;
+}
+
+/* Component of each node (n_nodes,), numbered by first appearance, from edges (n_pairs, 2). */
+static void find_components(const long long *pairs, Long n_pairs, long long *ids, Long n_nodes)
+{
+    long long n_found = 0;
+    for (Long i = 0; i < n_nodes; i++)
+        ids[i] = i;
+    for (Long p = 0; p < n_pairs; p++) {
+        const long long a = first_of(ids, pairs[2 * p]), b = first_of(ids, pairs[2 * p + 1]);
+        ids[a > b ? a : b] = a > b ? b : a;
+    }
+    for (Long i = 0; i < n_nodes; i++) /* what a node points to comes before it, and has its number already */
+        ids[i] = ids[i] == i ? n_found++ : ids[ids[i]];
 }
 
 /* ---- all together -------------------------------------------------------------------------------------------- */
@@ -618,13 +757,14 @@ static int infer_wide(const Network *net, const double *own, const Edge *edges, 
 /* As network_infer; also the log-partition of each component (n_components,), and whether loopy messages converged. */
 static double infer_components(const Network *net, const double *node, const double *log_same,
                                const double *log_different, double *marginals, double *edge_same, double *partition,
-                               int *converged, double *room)
+                               int warm, int *converged, double *room)
 {
     const Long M = net->M, n = net->n_positions, n_roots = net->n_roots;
     Edge *edges = (Edge *)room;
     double *pair_same = room + 5 * net->n_pairs, *beliefs = pair_same + net->n_pairs, *logs = beliefs + n * M;
     double *messages = logs + n * M, *colours = messages + (n - n_roots) * M, *terms = colours + 3 * net->n_colourings;
-    double *told = terms + M, *rest = told + M;
+    double *told = terms + M, *x = told + M, *y = x + M * AT_ONCE, *same = y + M * AT_ONCE, *rest = same + 4 * AT_ONCE;
+    Batch batch = {x, y, same, same + AT_ONCE, same + 2 * AT_ONCE, same + 3 * AT_ONCE};
     *converged = 1;
     memset(partition, 0, sizeof(double) * (size_t)net->n_components);
     for (Long p = 0; p < net->n_pairs; p++) {
@@ -650,52 +790,29 @@ static double infer_components(const Network *net, const double *node, const dou
 
     for (Long i = 0; i < n; i++)
         memcpy(beliefs + i * M, node + net->order[i] * M, sizeof(double) * (size_t)M);
-    for (Long i = n - 1; i >= 0; i--) { /* from the leaves to the roots */
-        double *here = beliefs + i * M;
-        partition[net->components[net->order[i]]] += rescale(here, M);
-        if (i < n_roots)
-            continue;
-        double *message = messages + (i - n_roots) * M, *above = beliefs + net->parents[i - n_roots] * M;
-        pass_on(here, M, edges + net->parent_pairs[i - n_roots], message, terms);
-        for (Long m = 0; m < M; m++)
-            above[m] += message[m];
-    }
+    collect(net, edges, beliefs, messages, partition, &batch, terms);
+    memcpy(logs, beliefs, sizeof(double) * (size_t)(net->n_alone * M));
+    level->exponentials(logs, net->n_alone * M);
     for (Long i = 0; i < net->n_alone; i++) {
-        const double *here = beliefs + i * M;
-        const double sum = log_sum(here, M);
-        partition[net->components[net->order[i]]] += sum;
+        double *here = logs + i * M, *out = marginals + net->order[i] * M, sum = 0.0;
         for (Long m = 0; m < M; m++)
-            logs[i * M + m] = here[m] - sum;
+            sum += here[m];
+        const double log_total = log(sum);
+        partition[net->components[net->order[i]]] += log_total;
+        for (Long m = 0; m < M; m++) {
+            out[m] = here[m] / sum;
+            here[m] = beliefs[i * M + m] - log_total;
+        }
     }
     if (net->n_cliques)
         infer_cliques(net, beliefs, edges, logs, pair_same, partition, rest);
+    rest += net->n_table + net->n_message + net->largest_residual + 2 * net->largest_separator;
     if (net->n_wide)
-        *converged = infer_wide(net, beliefs, edges, logs, pair_same, partition, rest);
+        *converged = infer_wide(net, beliefs, edges, logs, pair_same, partition, &batch, warm, rest);
     for (Long i = net->n_alone; i < n_roots; i++)
-        for (Long m = 0; m < M; m++)
-            logs[i * M + m] = log(logs[i * M + m]);
-    for (Long i = 0; i < n; i++) { /* from the roots to the leaves */
-        double *here = logs + i * M, *out = marginals + net->order[i] * M;
-        double sum = 0.0, same = 0.0;
-        if (i >= n_roots) {
-            const Edge *edge = edges + net->parent_pairs[i - n_roots];
-            const double *above = logs + net->parents[i - n_roots] * M, *message = messages + (i - n_roots) * M;
-            const double *belief = beliefs + i * M;
-            for (Long m = 0; m < M; m++)
-                told[m] = above[m] > -INFINITY ? above[m] - message[m] : -INFINITY;
-            pass_on(told, M, edge, here, terms);
-            for (Long m = 0; m < M; m++) {
-                here[m] += belief[m];
-                same += edge->log_same > -INFINITY ? exp(belief[m] + edge->log_same + told[m]) : 0.0;
-            }
-        }
-        for (Long m = 0; m < M; m++)
-            sum += out[m] = exp(here[m]);
-        for (Long m = 0; i >= n_roots && m < M; m++)
-            out[m] /= sum;
-        if (i >= n_roots)
-            pair_same[net->parent_pairs[i - n_roots]] = same / sum;
-    }
+        memcpy(marginals + net->order[i] * M, logs + i * M, sizeof(double) * (size_t)M);
+    level->logs(logs + net->n_alone * M, (n_roots - net->n_alone) * M);
+    distribute(net, edges, beliefs, messages, logs, marginals, pair_same, &batch, told, terms);
     for (Long e = 0; e < net->n_edges; e++)
         edge_same[e] = net->edge_pair[e] < 0 ? 1.0 : pair_same[net->edge_pair[e]];
     double total = 0.0;
@@ -711,11 +828,12 @@ static double infer_components(const Network *net, const double *node, const dou
  *
  * `node` (n_nodes, M) has the log-potentials of the nodes, `log_same` and `log_different` (n_edges,) those of equal and
  * different labels. `marginals` (n_nodes, M) and the probability of equal labels `edge_same` (n_edges,) are filled in.
+ * With `warm`, loopy messages start from those that the last inference with the same room ended with.
  */
 static double network_infer(const Network *net, const double *node, const double *log_same, const double *log_different,
-                            double *marginals, double *edge_same, double *room)
+                            double *marginals, double *edge_same, int warm, double *room)
 {
     int converged;
-    return infer_components(net, node, log_same, log_different, marginals, edge_same, room, &converged,
+    return infer_components(net, node, log_same, log_different, marginals, edge_same, room, warm, &converged,
                             room + net->n_components);
 }

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from linkmix import native
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
@@ -275,14 +276,17 @@ def choose_classes(costs: Floats, links: WeightedLinks, penalties: Floats, label
         found = np.where(costs[rows, cheapest] < costs[rows, labels], cheapest, labels)
         found[links.linked] = labels[links.linked]
     # A broken must-link costs the same in all classes but one, which is equivalent to a reward in that one.
-    rewards = np.where(links.is_must, penalties, -penalties)[links.link].tolist()  # (2 n_links,)
+    rewards = np.where(links.is_must, penalties, -penalties)[links.link]  # (2 n_links,)
+    if native.active():
+        native.sweep(costs, links.begin, links.other, rewards, order, found)
+        return found
     # Most rows have few links: plain numbers are quicker than arrays. Only linked rows are looked up.
-    others, begin = links.other.tolist(), links.begin.tolist()
+    others, begin, gains = links.other.tolist(), links.begin.tolist(), rewards.tolist()
     now = dict(zip(order.tolist(), found[order].tolist(), strict=True))
     for i, total in zip(order.tolist(), costs[order].tolist(), strict=True):
         total.append(0.0)  # of links to rows that are nowhere yet
         for edge in range(begin[i], begin[i + 1]):
-            total[now[others[edge]]] -= rewards[edge]
+            total[now[others[edge]]] -= gains[edge]
         total.pop()
         best = min(total)
         if now[i] == nowhere or best < total[now[i]]:

@@ -33,8 +33,8 @@ class LoopyPropagation:
     It is exact on a tree, and usually close on a graph with cycles, the more so for long cycles and weak links.
 
     A node sends all its messages at once, from the newest messages to it, and is visited again only if one of these
-    has changed: labels that are certain settle in the first rounds and cost nothing afterwards. The run ends after a
-    round in which all nodes have sent and no message has changed. Nodes are visited by colours of a proper colouring of
+    has changed: labels that are certain settle in the first rounds and cost nothing afterwards. The run ends when no
+    node has to be visited again. Nodes are visited by colours of a proper colouring of
     the graph. Those of one colour do not hear each other, so that they can be updated together.
 
     Parameters
@@ -85,23 +85,21 @@ class LoopyPropagation:
         """Marginals from log-potentials of nodes (n_nodes, n_classes) and edges (n_pairs,)."""
         own = np.ascontiguousarray(log_potential[self.order].T)  # (M, n)
         messages = np.zeros((len(own), 2 * self._n_pairs))
-        damping, change, earlier = self.damping, np.inf, np.inf
-        waiting = np.zeros(len(self.order), dtype=bool)
+        damping, earlier = self.damping, np.inf
+        waiting = np.ones(len(self.order), dtype=bool)
         for iteration in range(1, self.max_iter + 1):
-            all_sent = not waiting.any()
-            waiting |= all_sent
             changes = [
                 self._send(first, stop, own, same, different, messages, waiting, damping)
                 for first, stop in pairwise(self.blocks.tolist())
             ]
-            change = max(changes, default=0.0)
-            if all_sent and change <= self.tol:
+            if not waiting.any():
                 break
             if iteration % _PATIENCE == 0:
+                change = max(changes)
                 if change > earlier / 2:
                     damping = min((1 + damping) / 2, _MOST_DAMPING)
                 earlier = change
-        return self._result(log_potential, own, same, different, messages, change <= self.tol)
+        return self._result(log_potential, own, same, different, messages, not waiting.any())
 
     def _send(
         self,

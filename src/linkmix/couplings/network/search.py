@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import block_array, csr_array
 
+from linkmix import native
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.couplings.network.loopy import LoopyPropagation
 from linkmix.links.feasibility.colouring import TEMPERING_SWEEPS, UndecidedError, find_labels
@@ -175,7 +176,8 @@ def _chains(problem: _Problem, labels: Ints, one: int, two: int) -> Ints:
     nodes = np.flatnonzero(here)
     number = np.cumsum(here) - 1
     chain = np.full(len(labels), -1, dtype=np.int64)
-    chain[nodes] = component_ids(number[problem.apart[here[problem.apart].all(axis=1)]], len(nodes))
+    components = native.components if native.active() else component_ids
+    chain[nodes] = components(number[problem.apart[here[problem.apart].all(axis=1)]], len(nodes))
     return chain
 
 

@@ -6,7 +6,7 @@ from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.couplings.network.forest import LOWEST
 from linkmix.links.feasibility.colouring import UndecidedError, find_labels
 from linkmix.links.feasibility.conflicts import InfeasibleNetwork, UndecidedNetwork, infeasible
-from linkmix.links.pairs import component_ids
+from linkmix.links.pairs import component_ids, distinct_pairs
 
 _IMPOSSIBLE = LOWEST / 2
 
@@ -48,8 +48,7 @@ class Structure:
         self.edge_components = self.components[self.edges[:, 0]]
         is_loop = self.edges[:, 0] == self.edges[:, 1]
         self.proper, self.loops = np.flatnonzero(~is_loop), np.flatnonzero(is_loop)
-        self.pairs, pair_of_edge = np.unique(np.sort(self.edges[self.proper], axis=1), axis=0, return_inverse=True)
-        self.pair_of_edge = pair_of_edge.ravel()
+        self.pairs, self.pair_of_edge = distinct_pairs(np.sort(self.edges[self.proper], axis=1))
         self.pair_components = self.components[self.pairs[:, 0]]
 
     def hard_pairs(self) -> Array:

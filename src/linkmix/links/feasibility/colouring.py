@@ -6,7 +6,7 @@ import numpy as np
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.links.feasibility.tempering import temper
-from linkmix.links.pairs import component_ids
+from linkmix.links.pairs import component_ids, distinct_pairs
 
 BACKTRACKING_STEPS = 20_000  # about a second for 500 nodes
 TEMPERING_SWEEPS = 1_500  # about four seconds for 500 nodes
@@ -94,32 +94,28 @@ def find_labels(
         if found is None:
             return None
         labels[core] = found
-    for node in reversed(aside):
-        around = labels[neighbours[node]]
-        free = allowed[node].copy()
-        free[around[around >= 0]] = False
-        labels[node] = np.where(free, score[node], -np.inf).argmax()
-    return labels
+    given, by_score = labels.tolist(), np.argsort(-np.where(allowed, score, -np.inf), axis=1, kind="stable").tolist()
+    for node in reversed(aside):  # its best label that no neighbour has: one of those allowed is left
+        taken = {given[other] for other in neighbours[node].tolist()}
+        given[node] = next(label for label in by_score[node] if label not in taken)
+    return np.array(given, dtype=np.int64)
 
 
 def neighbour_lists(n_nodes: int, pairs: Ints) -> list[Ints]:
     """Neighbours of each node, each once."""
-    both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
-    return np.split(both[:, 1], np.searchsorted(both[:, 0], np.arange(1, n_nodes)))
+    first, second = distinct_pairs(np.concatenate([pairs, pairs[:, ::-1]]))[0].T
+    return np.split(second, np.searchsorted(first, np.arange(1, n_nodes)))
 
 
 def _set_aside(allowed: Array, neighbours: list[Ints]) -> list[int]:
     """Nodes that can wait, in the order in which they leave: each has more labels than neighbours that stay."""
-    spare = allowed.sum(axis=1) - np.array([len(around) for around in neighbours], dtype=np.int64)
-    leaving = np.flatnonzero(spare > 0).tolist()
-    gone = np.zeros(len(spare), dtype=bool)
-    gone[leaving] = True
+    spare = (allowed.sum(axis=1) - np.array([len(around) for around in neighbours], dtype=np.int64)).tolist()
+    leaving = [node for node, more in enumerate(spare) if more > 0]
     for node in leaving:  # grows
-        around = neighbours[node]
-        spare[around] += 1
-        free = around[(spare[around] > 0) & ~gone[around]]
-        gone[free] = True
-        leaving.extend(free.tolist())
+        for other in neighbours[node].tolist():
+            spare[other] += 1
+            if spare[other] == 1:  # from now on; it leaves once
+                leaving.append(other)
     return leaving
 
 

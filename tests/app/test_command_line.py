@@ -1,5 +1,6 @@
 """The commands that work on files: what they write, and what they say about files that are wrong."""
 
+import gc
 import os
 import re
 import resource
@@ -18,6 +19,7 @@ from sklearn.datasets import load_iris
 from bad_files import BAD
 from linkmix import AutoLinkMixture, LinkMixture, Links, links_satisfied, purity
 from linkmix.app.cli import main
+from linkmix.app.cli.imports import imports_that_stay
 from linkmix.mixture import model_file
 from linkmix.study.registry import METHODS
 from linkmix.tables import read_points, write_links
@@ -429,6 +431,30 @@ def test_a_missing_package_is_named(folder):
     words = ["fit", "points.csv", "--classes", "3"]
     result = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (1, "Error: this command needs pyarrow: pip install 'linkmix[app]'\n")
+
+
+def test_a_small_fit_loads_little_and_keeps_the_collector_away_from_it(tmp_path):
+    """Importing these parts of scikit-learn takes longer than the fit."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["x", "y", "z"])
+    X.to_csv(tmp_path / "points.csv", index=False)
+    script = (
+        "import gc, sys; from linkmix.app.cli import main; main(sys.argv[1:], standalone_mode=False); "
+        "print(gc.isenabled(), gc.get_freeze_count() > 0, *sys.modules)"
+    )
+    words = ["fit", str(tmp_path / "points.csv"), "--classes", "2", "--out", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+    enabled, frozen, *loaded = done.stdout.splitlines()[-1].split()
+    assert (enabled, frozen) == ("True", "True")
+    heavy = ("cluster", "decomposition", "linear_model", "metrics", "mixture", "neighbors", "preprocessing")
+    assert not {"matplotlib", "plotly", *(f"sklearn.{name}" for name in heavy)} & set(loaded)
+
+
+def test_the_collector_works_as_always_where_scikit_learn_has_been_imported():
+    before = gc.get_freeze_count()
+    with imports_that_stay():
+        assert gc.isenabled()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -74,6 +75,21 @@ def test_many_linked_points_need_no_eigenvectors_of_the_links(monkeypatch):
     np.testing.assert_allclose(e2cp.propagated(similarity, signs, 0.8), whole, rtol=0, atol=1e-12)
     a, b = weights.nonzero()
     np.testing.assert_allclose(e2cp.propagated_on_edges(similarity, signs, 0.8, a, b), whole[a, b], atol=1e-12)
+
+
+@pytest.mark.parametrize("n_features", [1, 4, 9])
+@pytest.mark.parametrize("decimals", [12, 1])
+def test_few_points_have_the_neighbours_of_scikit_learn(n_features, decimals):
+    """To the last digit, and in the same order where several are equally near."""
+    X = np.random.default_rng(0).normal(size=(150, n_features)).round(decimals)
+    found = e2cp.nearest(X, 10)
+    algorithm = "brute" if n_features >= e2cp.BRUTE_COLUMNS else "kd_tree"
+    distances, others = NearestNeighbors(n_neighbors=10, algorithm=algorithm).fit(X).kneighbors()
+    if decimals == 12 or algorithm == "kd_tree":
+        np.testing.assert_array_equal(found.others, others)
+    if algorithm == "kd_tree":
+        np.testing.assert_array_equal(found.distances, distances)
+    np.testing.assert_allclose(found.distances, distances, atol=1e-7)
 
 
 @pytest.mark.parametrize("n_features", [2, 8])

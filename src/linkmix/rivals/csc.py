@@ -6,7 +6,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -26,6 +25,7 @@ from linkmix.rivals.constrained_cut import (
     normalise,
     sampled_residual,
 )
+from linkmix.rivals.k_means import k_means
 
 _MOST_LANDMARKS = 2000
 
@@ -191,5 +191,4 @@ class CSC(Rival):
             return np.zeros(len(degrees), dtype=np.int64)
         if self.n_classes == 2:
             return np.asarray(self.embedding_[:, 0] > 0, dtype=np.int64)
-        k_means = KMeans(self.n_classes, n_init=10, random_state=random)
-        return np.asarray(k_means.fit_predict(self.embedding_), dtype=np.int64)
+        return k_means(self.embedding_, self.n_classes, 10, random)

@@ -10,13 +10,13 @@ from scipy.linalg import eigh
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
 from linkmix.rivals.base import Rival, links_matrix
+from linkmix.rivals.k_means import k_means
 
 NEIGHBOURS = {"dense": 10, "sparse": 5}
 SMALLEST_WEIGHT = 1e-10
@@ -27,6 +27,10 @@ LARGEST_EXACT = 200
 """Number of points up to which a dense eigensolver is used; above it Lanczos is faster."""
 BRUTE_ROWS, BRUTE_COLUMNS = 5000, 6
 """Up to so many rows of at least so many columns, comparing all pairs is quicker than a tree."""
+FEW_ROWS = 1000
+"""Up to so many rows, NumPy finds the neighbours sooner than scikit-learn's trees are imported."""
+SMALLEST_GAP = 1e-12
+"""Squared distances that differ by less than this, relative to the largest squared length, may be the same."""
 LARGEST_LINKED = 500
 """Number of linked points up to which the eigenvectors of the links are used."""
 
@@ -165,13 +169,34 @@ class Neighbours(NamedTuple):
 
 def nearest(X: Floats, n_neighbors: int) -> Neighbours:
     """The nearest neighbours of each point."""
-    algorithm = "brute" if len(X) <= BRUTE_ROWS and X.shape[1] >= BRUTE_COLUMNS else "auto"
-    distances, others = NearestNeighbors(n_neighbors=n_neighbors, algorithm=algorithm).fit(X).kneighbors()
-    if algorithm == "brute":  # these distances are products of matrices, and copies of a point are not at zero
-        distances = np.sqrt(((X[others] - X[:, None]) ** 2).sum(axis=2))
-        order = np.argsort(distances, axis=1, kind="stable")
-        distances, others = np.take_along_axis(distances, order, axis=1), np.take_along_axis(others, order, axis=1)
-    return Neighbours(distances, others)
+    brute = len(X) <= BRUTE_ROWS and X.shape[1] >= BRUTE_COLUMNS
+    found = _of_few(X, n_neighbors) if 2 * n_neighbors + 1 < len(X) <= FEW_ROWS else None
+    if found is None:
+        from sklearn.neighbors import NearestNeighbors  # 0.2 s, so not before it is needed
+
+        search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute" if brute else "auto")
+        found = Neighbours(*search.fit(X).kneighbors())
+    if not brute:
+        return found
+    others = found.others  # found by products of matrices, by which copies of a point are not at distance zero
+    distances = np.sqrt(((X[others] - X[:, None]) ** 2).sum(axis=2))
+    order = np.argsort(distances, axis=1, kind="stable")
+    return Neighbours(np.take_along_axis(distances, order, axis=1), np.take_along_axis(others, order, axis=1))
+
+
+def _of_few(X: Floats, n_neighbors: int) -> Neighbours | None:
+    """The nearest neighbours among few points; None if some are equally near, whose order scikit-learn decides."""
+    squares = np.zeros((len(X), len(X)))
+    for column in X.T:
+        squares += (column[:, None] - column) ** 2
+    np.fill_diagonal(squares, np.inf)
+    others = np.argpartition(squares, n_neighbors, axis=1)[:, : n_neighbors + 1]
+    near = np.take_along_axis(squares, others, axis=1)
+    order = np.argsort(near, axis=1)
+    others, near = np.take_along_axis(others, order, axis=1), np.take_along_axis(near, order, axis=1)
+    if np.diff(near, axis=1).min() <= SMALLEST_GAP * (X**2).sum(axis=1).max():
+        return None
+    return Neighbours(np.sqrt(near[:, :-1]), others[:, :-1])
 
 
 def neighbour_graph(neighbours: Neighbours) -> Any:
@@ -342,9 +367,6 @@ def spectral_labels(weights: Any, parts: Ints, n_classes: int, random: RandomSta
         _, vectors = eigh((full + full.T) / 2, subset_by_index=[n - n_classes, n - 1])
     else:
         vectors = _leading_vectors(weights, parts, n_classes, random, tol)
-    from sklearn.cluster import KMeans  # 0.2 s, so not before it is needed
-
     length = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
     rows = vectors / np.where(length > 0, length, 1.0)
-    labels = KMeans(n_classes, n_init=10, random_state=random).fit(rows).labels_
-    return np.asarray(labels, dtype=np.int64)
+    return k_means(rows, n_classes, 10, random)

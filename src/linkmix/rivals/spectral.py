@@ -6,13 +6,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import RandomState
 from scipy.linalg import eigh
-from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
 
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.links import Links
 from linkmix.rivals import kernels
 from linkmix.rivals.base import Rival
+from linkmix.rivals.k_means import k_means
 from linkmix.rivals.kernels import landmark_map, rbf_similarity, scale_points, similarities
 
 
@@ -75,8 +75,9 @@ class SpectralRBF(Rival):
             embedding, residual = landmark_embedding(X, self.n_classes, random)
             if residual <= kernels.LARGEST_ERROR or len(X) > kernels.LARGEST_EXACT:
                 self.residual_ = residual
-                k_means = KMeans(self.n_classes, n_init=10, random_state=random)
-                return np.asarray(k_means.fit_predict(embedding), dtype=np.int64)
+                return k_means(embedding, self.n_classes, 10, random)
+        from sklearn.cluster import SpectralClustering  # 0.2 s, so not before it is needed
+
         similarity = rbf_similarity(X, diagonal=0.0)
         model = SpectralClustering(self.n_classes, affinity="precomputed", random_state=random)
         return np.asarray(model.fit_predict(similarity), dtype=np.int64)

@@ -10,13 +10,13 @@ from functools import partial
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.metrics import pairwise_distances_argmin
 
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.data.sample import sample_around
 from linkmix.links import Links
 from linkmix.rivals import E2CP, MPCKMeans, PCKMeans
 from linkmix.rivals.e2cp import NEIGHBOURS
+from linkmix.rivals.k_means import k_means
 from linkmix.search.spaces import Space, one_scale
 
 WITHOUT = ", no links"
@@ -60,14 +60,12 @@ class Labeling:
 
 def kmeans(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
     """Group points by k-means, ignoring links."""
-    from sklearn.cluster import KMeans  # 0.2 s, so not before it is needed
-
-    return np.asarray(KMeans(n_classes, n_init=4, random_state=random).fit(space.points).labels_, dtype=np.int64)
+    return k_means(space.points, n_classes, 4, random)
 
 
 def ward(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
     """Group points by Ward's method, ignoring links."""
-    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.cluster import AgglomerativeClustering  # 0.2 s, so not before it is needed
 
     return np.asarray(AgglomerativeClustering(n_classes).fit(space.points).labels_, dtype=np.int64)
 
@@ -90,6 +88,8 @@ def spread_links(space: Space, links: Links, n_classes: int, random: RandomState
     method = E2CP(n_classes, graph=graph, tol=ACCURACY)
     if graph == "sparse" or n <= MOST_DENSE:
         return method.labels_on(space.graph(NEIGHBOURS[graph]), links, random)
+    from sklearn.metrics import pairwise_distances_argmin  # 0.1 s, so not before it is needed
+
     rows = sample_around(n, links.points, MOST_DENSE, random)
     some = Space(space.points[rows])
     labels = method.labels_on(some.graph(NEIGHBOURS[graph]), links.restrict(rows), random)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from linkmix.app.cli.imports import imports_that_stay
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -73,7 +75,8 @@ class MethodName(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check the name."""
-        from linkmix.study.registry import METHODS
+        with imports_that_stay():
+            from linkmix.study.registry import METHODS
 
         if value not in METHODS:
             self.fail(f"{value!r} is not known: choose from {', '.join(METHODS)}", param, ctx)

@@ -27,7 +27,7 @@ LARGEST_EXACT = 200
 """Number of points up to which a dense eigensolver is used; above it Lanczos is faster."""
 BRUTE_ROWS, BRUTE_COLUMNS = 5000, 6
 """Up to so many rows of at least so many columns, comparing all pairs is quicker than a tree."""
-FEW_ROWS = 1000
+FEW_ROWS = 400
 """Up to so many rows, NumPy finds the neighbours sooner than scikit-learn's trees are imported."""
 SMALLEST_GAP = 1e-12
 """Squared distances that differ by less than this, relative to the largest squared length, may be the same."""
@@ -124,7 +124,7 @@ class E2CP(Rival):
         n_neighbors = NEIGHBOURS[self.graph] if self.n_neighbors is None else self.n_neighbors
         return self.labels_on(neighbour_graph(nearest(X, min(n_neighbors, len(X) - 1))), links, random)
 
-    def labels_on(self, weights: Any, links: Links, random: RandomState) -> Ints:
+    def labels_on(self, weights: Any, links: Links, random: RandomState, n_init: int = 10) -> Ints:
         """Classes of points whose graph of neighbours is known.
 
         Parameters
@@ -135,6 +135,8 @@ class E2CP(Rival):
             Links between the points.
         random : RandomState
             Source of randomness.
+        n_init : int, default=10
+            Number of runs of k-means on the eigenvectors.
 
         Returns
         -------
@@ -157,7 +159,7 @@ class E2CP(Rival):
             self.affinity_matrix_ = np.clip(spread, 0.0, 1.0, out=spread)  # where there is no edge, W is zero
             self.affinity_matrix_[edges] = on_edges
         parts = connected_components(weights + abs(signs), directed=False)[1]
-        return spectral_labels(self.affinity_matrix_, parts.astype(np.int64), self.n_classes, random, self.tol)
+        return spectral_labels(self.affinity_matrix_, parts.astype(np.int64), self.n_classes, random, self.tol, n_init)
 
 
 class Neighbours(NamedTuple):
@@ -342,7 +344,9 @@ def _leading_vectors(weights: Any, parts: Ints, n_vectors: int, random: RandomSt
     return np.column_stack([known, others])
 
 
-def spectral_labels(weights: Any, parts: Ints, n_classes: int, random: RandomState, tol: float) -> Ints:
+def spectral_labels(
+    weights: Any, parts: Ints, n_classes: int, random: RandomState, tol: float, n_init: int = 10
+) -> Ints:
     """k-means on the rows of the leading eigenvectors, scaled to unit length.
 
     Parameters
@@ -357,6 +361,8 @@ def spectral_labels(weights: Any, parts: Ints, n_classes: int, random: RandomSta
         Source of randomness.
     tol : float
         Relative accuracy of the eigenvectors, if they are found by Lanczos.
+    n_init : int, default=10
+        Number of runs of k-means.
     """
     n = weights.shape[0]
     if n_classes == 1:
@@ -369,4 +375,4 @@ def spectral_labels(weights: Any, parts: Ints, n_classes: int, random: RandomSta
         vectors = _leading_vectors(weights, parts, n_classes, random, tol)
     length = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
     rows = vectors / np.where(length > 0, length, 1.0)
-    return k_means(rows, n_classes, 10, random)
+    return k_means(rows, n_classes, n_init, random)

@@ -30,6 +30,8 @@ MOST_DENSE = 1000
 others take the label of the nearest."""
 MOST_STEPS = 20
 """Steps of the k-means methods with links; EM goes on from there."""
+N_INIT = 4
+"""Runs of k-means in a guess."""
 ACCURACY = 1e-3
 """Accuracy of E2CP as a guess: on generated points the labels are those of 1e-13, in half the time."""
 
@@ -60,7 +62,7 @@ class Labeling:
 
 def kmeans(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
     """Group points by k-means, ignoring links."""
-    return k_means(space.points, n_classes, 4, random)
+    return k_means(space.points, n_classes, N_INIT, random)
 
 
 def ward(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
@@ -87,12 +89,12 @@ def spread_links(space: Space, links: Links, n_classes: int, random: RandomState
         return np.zeros(1, dtype=np.int64)
     method = E2CP(n_classes, graph=graph, tol=ACCURACY)
     if graph == "sparse" or n <= MOST_DENSE:
-        return method.labels_on(space.graph(NEIGHBOURS[graph]), links, random)
+        return method.labels_on(space.graph(NEIGHBOURS[graph]), links, random, N_INIT)
     from sklearn.metrics import pairwise_distances_argmin  # 0.1 s, so not before it is needed
 
     rows = sample_around(n, links.points, MOST_DENSE, random)
     some = Space(space.points[rows])
-    labels = method.labels_on(some.graph(NEIGHBOURS[graph]), links.restrict(rows), random)
+    labels = method.labels_on(some.graph(NEIGHBOURS[graph]), links.restrict(rows), random, N_INIT)
     return np.asarray(labels[pairwise_distances_argmin(space.points, some.points)])
 
 

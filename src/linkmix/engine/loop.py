@@ -56,7 +56,7 @@ NativeSteps = Callable[[Parameters, float, int], tuple[Parameters, native.Steps]
 
 
 def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | None:
-    """The EM loop of the native core, if it supports this model and the data are small; otherwise None.
+    """The EM loop of the native core, if it supports this model and free rows are few; otherwise None.
 
     A call with parameters, least gain and number of steps returns the parameters after these steps, and what else the
     core says about them. Where it got stuck, the next step must be made by `_careful_steps`.
@@ -64,7 +64,7 @@ def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | 
     if not native.active() or not isinstance(data.free, np.ndarray):
         return None
     components, links = model.density.to_native(start.components), model.coupling.to_native()
-    if components is None or links is None or not native.loops(components, len(data.free) + len(data.linked)):
+    if components is None or links is None or not native.loops(components, len(data.free)):
         return None
     groups = data.native_groups
     if groups is None:

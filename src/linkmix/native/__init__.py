@@ -535,9 +535,12 @@ class Group(NamedTuple):
         )
 
 
-def loops(components: Components, n_rows: int) -> bool:
-    """Whether the core makes many steps of EM at once: it does if the rows are one chunk, which no threads share."""
-    one_chunk = n_rows <= chunk_rows(components.form, *components.means.shape)
+def loops(components: Components, n_free: int) -> bool:
+    """Whether the core makes many steps of EM at once: it does if free rows are one chunk, which no threads share.
+
+    Linked rows may be many: what their labels take beside their densities, and that is most of it, no threads share.
+    """
+    one_chunk = n_free <= chunk_rows(components.form, *components.means.shape)
     return one_chunk and components.means.shape[1] <= LOOP_COLUMNS
 
 

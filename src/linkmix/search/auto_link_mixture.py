@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from linkmix import engine
 from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.basics.errors import InfeasibleLinks
@@ -211,6 +212,16 @@ class AutoLinkMixture(LinkEstimator):
             Log-densities under the mixture, or under the mean of the committee's mixtures.
         """
         return each_row(self._committee().log_density, self._seen(X))
+
+    def mixture(self) -> engine.Mixture:
+        """The winner's density and its parameters, with the scaling of the columns.
+
+        Returns
+        -------
+        Mixture
+            A value.
+        """
+        return self._committee().members[0]
 
     def __sklearn_tags__(self) -> Tags:
         """Say that missing values are allowed."""

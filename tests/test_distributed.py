@@ -95,6 +95,21 @@ def test_weights_and_known_labels_follow_their_rows(client):
     assert_close_fits(local, far.fit(model(), da.from_array(X, chunks=900), known, links=links, sample_weight=weights))
 
 
+@pytest.mark.parametrize("persist", [True, False])
+def test_names_of_classes_on_the_cluster(client, persist):
+    X, y, links = problem()
+    told = [["Barolo", "Grignolino", None][m] if i % 50 == 3 else None for i, m in enumerate(y)]
+    spread = da.from_array(X, chunks=900)
+    local, there = model().fit(X, told, links=links), far.fit(model(), spread, told, links=links, persist=persist)
+    assert there.classes_.tolist() == ["Barolo", "Grignolino", "2"]
+    assert isinstance(there.labels_, da.Array)
+    assert there.labels_.dtype == there.classes_.dtype
+    np.testing.assert_array_equal(there.labels_.compute(), local.labels_)
+    predicted = far.predict(there, spread)
+    assert predicted.dtype == there.classes_.dtype
+    np.testing.assert_array_equal(predicted.compute(), local.predict(X))
+
+
 def test_data_frames_need_not_know_their_lengths(client):
     X, _, links = problem()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -65,7 +65,7 @@ def fit(
     X : dask array or data frame of shape (n_samples, n_features)
         The points. The lengths of the partitions need not be known.
     y : array-like of shape (n_samples,), optional
-        Known labels, -1 for points whose class is not known.
+        Known labels, as in the model's own `fit`: class numbers and -1, or names and None.
     links : Links, optional
         Links between rows of `X`, numbered across all partitions.
     sample_weight : array-like of shape (n_samples,), optional
@@ -103,9 +103,11 @@ def predict(model: LinkMixture | AutoLinkMixture, X: Any) -> da.Array:
     Returns
     -------
     dask array of shape (n_samples,)
-        Class numbers; the array is lazy.
+        Class numbers, or names if `y` had names in the fit; the array is lazy.
     """
-    return _by_blocks(model, "predict", X, (), np.int64)
+    check_is_fitted(model)
+    dtype = model.classes_.dtype if getattr(model, "_names", ()) else np.dtype(np.int64)
+    return _by_blocks(model, "predict", X, (), dtype)
 
 
 def predict_proba(model: LinkMixture | AutoLinkMixture, X: Any) -> da.Array:
@@ -226,6 +228,13 @@ class _Partitions(Table):
         lengths = [survey.n_rows for survey in self.surveys]
         return _array(parts, lengths, (), np.int64)
 
+    def named(self, labels: da.Array, names: Array) -> da.Array:
+        """Return the names as a dask array, as lazy as the labels are."""
+        parts = [_task("names", names.take, part) for part in labels.to_delayed()]
+        if self.of.persist:
+            parts = self.of.client.persist(parts)
+        return _array(parts, list(labels.chunks[0]), (), names.dtype)
+
     def _tasks(self, name: str, function: Callable[..., Any], *at: Array) -> list[Any]:
         return [
             _task(name, partial(_call, self.door, function, self.cut(number, at)), block)
@@ -295,7 +304,7 @@ def _blocks(X: Any) -> list[Any]:
     )
 
 
-def _array(parts: list[Any], lengths: list[Any], columns: tuple[int, ...], dtype: type) -> da.Array:
+def _array(parts: list[Any], lengths: list[Any], columns: tuple[int, ...], dtype: Any) -> da.Array:
     """Concatenate delayed parts to one array."""
     arrays = [
         da.from_delayed(part, shape=(length, *columns), dtype=dtype)
@@ -305,7 +314,7 @@ def _array(parts: list[Any], lengths: list[Any], columns: tuple[int, ...], dtype
 
 
 def _by_blocks(
-    model: LinkMixture | AutoLinkMixture, method: str, X: Any, columns: tuple[int, ...], dtype: type
+    model: LinkMixture | AutoLinkMixture, method: str, X: Any, columns: tuple[int, ...], dtype: Any
 ) -> da.Array:
     """Apply a method of the model to each partition."""
     check_is_fitted(model)
@@ -358,7 +367,7 @@ def _add(sums: list[Addable | None]) -> Addable | None:
 
 
 def _apply(
-    model: LinkMixture | AutoLinkMixture, method: str, columns: tuple[int, ...], dtype: type, block: Any
+    model: LinkMixture | AutoLinkMixture, method: str, columns: tuple[int, ...], dtype: Any, block: Any
 ) -> Array:
     if not len(block):  # data frames may have empty partitions
         return np.empty((0, *columns), dtype=dtype)

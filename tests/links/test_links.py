@@ -1159,6 +1159,46 @@ def test_groups():
         Links.from_groups(apart=[([1, 2], [2, 3])])
 
 
+@given(st.lists(st.sampled_from(["tax", "bank", -1, None, float("nan")]), max_size=N_ROWS))
+def test_rows_of_one_source_are_apart(column):
+    links = Links.apart_within(column)
+    pairs = itertools.combinations(range(len(column)), 2)
+    same = {(a, b) for a, b in pairs if column[a] is not None and column[a] == column[b]}
+    assert len(links.cannot) == len(same)
+    assert {tuple(pair) for pair in links.cannot.tolist()} == same
+    assert links.n_must == 0
+    assert links.cannot_chosen is None or links.cannot_chosen.all()  # they are no random pairs
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(["x", None, "x"], index=[7, 8, 9]),
+        pd.Series(["x", None, "x"], dtype="category"),
+        pd.Series([-1, None, -1], dtype="Int64"),
+        pl.Series([5, None, 5]),
+        np.array([-1.0, np.nan, -1.0]),
+        iter([("a", 1), pd.NaT, ("a", 1)]),
+    ],
+)
+def test_sources_of_many_types(column):
+    assert Links.apart_within(column).cannot.tolist() == [[0, 2]]
+
+
+def test_sources_that_cannot_be_used():
+    many = ["unknown"] * 4473 + ["tax"] * 3
+    message = (
+        "column would make 10,001,631 cannot-links, more than 10,000,000, and 'unknown' alone stands in 4,473 rows"
+    )
+    with pytest.raises(ValueError, match=f"{message}: write None"):
+        Links.apart_within(many)
+    assert Links.apart_within(many[1:4473]).n_cannot == 4472 * 4471 // 2
+    with pytest.raises(ValueError, match=r"column\[1\] is \[\]: give something hashable"):
+        Links.apart_within(["x", []])
+    with pytest.raises(ValueError, match="column is 'tax': give a sequence with one entry per row"):
+        Links.apart_within("tax")
+
+
 def test_at_most_lowers_every_confidence(full):
     lowered = full.at_most(0.7)
     assert lowered.must_confidence.max() <= 0.7

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -119,6 +120,13 @@ LINKS = [
     ),
     ("pairs as links", {"links": [(0, 1)]}, ["links must be a linkmix.Links", "got list", "use Links(must=pairs"]),
     ("a dict as links", {"links": {"must": [(0, 1)]}}, ["linkmix.Links", "got dict", "use Links(must=pairs"]),
+    (
+        "a table as links",
+        {"links": pd.DataFrame({"a": [0], "b": [1], "kind": ["must"]})},
+        ["got DataFrame", "use Links.from_table(links) if", "or Links.from_table(links, ids=X.index) if"],
+    ),
+    ("columns as links", {"links": {"a": [0], "b": [1], "kind": ["must"]}}, ["got dict", "Links.from_table(links)"]),
+    ("a file as links", {"links": "links.csv"}, ["got str", "use linkmix.tables.read_links(file, ids)"]),
     (
         "links and must_link",
         {"links": Links(must=[(0, 1)]), "must_link": [(2, 3)]},

@@ -1,13 +1,18 @@
 """Plots show what they are given, and are written whole or not at all."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Ellipse
+from matplotlib.patches import Ellipse, Polygon
 from PIL import Image
 
-from linkmix import LinkMixture, Links, plots
+from linkmix import AutoLinkMixture, LinkMixture, Links, plots
+from linkmix.search.budgets import BUDGETS
+from linkmix.search.shapes import SHAPES
 from linkmix.study.paper.figures import toy_panels
 
 
@@ -61,6 +66,92 @@ def test_ellipses_are_the_clusters(few_points, covariance_type, clusters_per_cla
     distance = np.sqrt(np.einsum("ij,jk,ik->i", edge, np.linalg.inv(matrix), edge))
     np.testing.assert_allclose(distance, plots.SIGMAS[-1])
     np.testing.assert_allclose(ellipse.center, model.means_[-1, -1, [0, 2]])
+
+
+def assert_outlines(model, axes=(0, 1)):
+    """Every outline, seen as the winner sees it, lies at its number of standard deviations from its cluster."""
+    ax = plots.draw_clusters(Figure().subplots(), model, axes=axes)
+    mixture = model.mixture()
+    parts, n_sigmas = mixture.parameters.components, len(plots.SIGMAS)
+    spreads = parts.covariances if hasattr(parts, "covariances") else parts.scales
+    assert len(ax.patches) == n_sigmas * len(parts.means)
+    for c, mean in enumerate(parts.means):
+        for patch, sigmas in zip(ax.patches[n_sigmas * c : n_sigmas * (c + 1)], plots.SIGMAS, strict=True):
+            path = patch.get_patch_transform().transform_path(patch.get_path())
+            corners = path.vertices[:-1:3] if isinstance(patch, Ellipse) else path.vertices[:-1]  # no controls
+            away = mixture.view(np.asarray(corners)[:, np.argsort(axes)]) - mean
+            distance = np.sqrt(np.einsum("ij,jk,ik->i", away, np.linalg.inv(spreads[c]), away))
+            np.testing.assert_allclose(distance, sigmas, rtol=1e-6)
+    return ax
+
+
+@pytest.mark.parametrize("shape", list(SHAPES))
+@pytest.mark.parametrize("tails", ["short", "long"])
+def test_the_winner_of_a_search_is_drawn_in_the_units_of_the_user(few_points, shape, tails):
+    X, y = few_points
+    X = X[:, [0, 2]] * [100.0, 1.0] + [1e3, 0.0]
+    if tails == "long":
+        X[:, 0] = np.exp(X[:, 0] / 200)
+    budget = replace(BUDGETS["small"], shapes=(shape,), more_shapes=())
+    model = AutoLinkMixture(2, budget=budget, random_state=0).fit(X, links=Links.from_labels(y, 10, random_state=0))
+    assert_outlines(model)
+    assert_outlines(model, axes=(1, 0))
+    assert plots.draw_mixture(Figure().subplots(), model, X).patches
+
+
+def test_a_search_that_compresses_tails_has_bent_outlines():
+    random = np.random.RandomState(0)
+    X = np.exp(np.concatenate([random.randn(60, 2) * 1.5, random.randn(60, 2) * 1.5 + 5]))
+    model = AutoLinkMixture(2, budget="small", random_state=0).fit(
+        X, links=Links.from_labels(np.repeat([0, 1], 60), 30)
+    )
+    assert model.width_.any()
+    ax = assert_outlines(model)
+    assert all(isinstance(patch, Polygon) for patch in ax.patches)
+
+
+def test_components_are_drawn_as_columns(few_points):
+    X, y = few_points
+    random = np.random.RandomState(0)
+    wide = np.column_stack([X @ random.randn(3, 60) + 0.1 * random.randn(80, 60), np.ones(80)])
+    model = AutoLinkMixture(2, budget="small", random_state=0).fit(wide, links=Links.from_labels(y, 10, random_state=0))
+    assert model.components_ is not None
+    view = model.mixture().view
+    mean, covariance = view.plane(np.zeros(len(model.components_)), np.eye(len(model.components_)), (5, 9))
+    np.testing.assert_allclose(mean, wide[:, [5, 9]].mean(axis=0))
+    np.testing.assert_allclose(covariance, np.cov(wide[:, [5, 9]].T, bias=True), rtol=0.02)
+    ax = plots.draw_mixture(Figure().subplots(), model, wide, axes=(5, 60))  # the last column does not vary
+    assert {patch.height for patch in ax.patches} == {0.0}
+
+
+def test_a_shared_cluster_has_the_colour_of_its_main_class(few_points):
+    X, y = few_points
+    links = Links.from_labels(y, 30, random_state=0)
+    model = LinkMixture(2, clusters_per_class=2, shared_clusters=True, random_state=0).fit(X, links=links)
+    owners = (model.class_weights_[:, None] * model.cluster_weights_).argmax(axis=0)
+    ax = plots.draw_clusters(Figure().subplots(), model)
+    assert [patch.get_edgecolor()[:3] for patch in ax.patches[::2]] == [to_rgb(plots.COLOURS[n]) for n in owners]
+
+
+def test_without_axes_the_current_ones_are_used(few_points):
+    X, _ = few_points
+    model = LinkMixture(2, density="student", random_state=0).fit(X)
+    figure, ax = pyplot.subplots()
+    try:
+        assert plots.draw_points(None, X, model.predict_proba(X)) is ax
+        assert plots.draw_links(None, X, Links(must=[(0, 1)])) is ax
+        assert plots.draw_clusters(None, model) is ax
+        assert plots.draw_mixture(None, model, X) is ax
+        assert len(ax.patches) == 2 * 2 * len(plots.SIGMAS)
+    finally:
+        pyplot.close(figure)
+
+
+def test_a_density_without_ellipses_has_no_clusters_to_draw():
+    X = np.random.RandomState(0).randint(0, 2, size=(30, 2))
+    model = LinkMixture(2, density="bernoulli", random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"density of the model is Bernoulli.*, which has no ellipses: use"):
+        plots.draw_clusters(Figure().subplots(), model)
 
 
 def test_two_pictures_can_agree_on_colours(few_points):

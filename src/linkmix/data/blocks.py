@@ -25,6 +25,8 @@ from linkmix.data.summary import Summary, summarise
 
 LARGEST = 1e150
 """Larger numbers overflow when squared."""
+NAMED_AT_ONCE = 2**20
+"""Rows whose class numbers are replaced by names at once."""
 
 T = TypeVar("T")
 
@@ -176,6 +178,10 @@ class Table(ABC):
         """
         return piled(self.map(partial(label_rows, function), rows, values))
 
+    def named(self, labels: Any, names: Array) -> Any:
+        """Names for the class numbers of all rows, kept where `label` keeps those."""
+        return piled(names[labels[first : first + NAMED_AT_ONCE]] for first in range(0, len(labels), NAMED_AT_ONCE))
+
 
 def _pick(block: Array, rows: Ints) -> Array:
     return np.asarray(block[rows])
@@ -193,6 +199,11 @@ def labelled(points: Array | Table, function: Callable[[Array], Ints], rows: Int
     if isinstance(points, Table):
         return points.label(function, rows, values)  # type: ignore[no-any-return]
     return label_rows(function, points, rows, values)
+
+
+def named(points: Array | Table | None, labels: Ints, names: Array) -> Array:
+    """Names for the class numbers of all rows of an array or a table."""
+    return points.named(labels, names) if isinstance(points, Table) else names[labels]
 
 
 def take(points: Array | Table, rows: Ints) -> Array:

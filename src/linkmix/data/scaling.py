@@ -149,6 +149,35 @@ class Scaling:
         unscaled = native.Elliptical(form, means, whiteners, variances, components.degrees)
         return unscaled, columns, -float(np.log(width[compressed]).sum())
 
+    def plane(self, mean: Floats, covariance: Floats, axes: tuple[int, int]) -> tuple[Floats, Floats]:
+        """Mean (2,) and covariance (2, 2) of two columns, from those of scaled rows; tails stay compressed.
+
+        Examples
+        --------
+        >>> scaling = Scaling.plain(np.array([5.0, 1.0, 7.0]), np.array([2.0, 0.0, 3.0]))
+        >>> mean, covariance = scaling.plane(np.array([1.0, -1.0]), np.eye(2), (2, 0))
+        >>> mean.tolist(), covariance.tolist()
+        ([4.0, 7.0], [[9.0, 0.0], [0.0, 4.0]])
+        """
+        used = self.scale > 0
+        if self.components is not None:
+            rows = self.components[:, used]
+            length = np.linalg.norm(rows, axis=1)
+            back, across = rows.T / length**2, rows.T / length
+            noise = self.noise * (np.eye(len(back)) - across @ across.T)
+            mean, covariance = back @ mean, back @ covariance @ back.T + noise
+        pick = np.zeros((2, len(mean)))  # a column that was left out does not vary
+        for row, column in enumerate(axes):
+            if used[column]:
+                pick[row, np.count_nonzero(used[:column])] = self.scale[column]
+        return self.center[list(axes)] + pick @ mean, pick @ covariance @ pick.T
+
+    def stretched(self, values: Floats, axes: tuple[int, int]) -> Floats:
+        """Points (n, 2) of two columns, with compressed tails as long as they were."""
+        width, middle = self.width[list(axes)], self.middle[list(axes)]
+        with np.errstate(over="ignore"):
+            return np.where(width > 0, middle + width * np.sinh(np.where(width > 0, values, 0.0)), values)
+
     def log_slope(self, X: Array) -> Floats:
         """Log-determinant of the Jacobian at each row; only known values count.
 

@@ -1,6 +1,8 @@
 """Checks of links and known labels that every estimator makes. An error gives the fact, the value and the remedy."""
 
+from collections.abc import Mapping
 from numbers import Real
+from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,6 +11,7 @@ from linkmix.basics.arrays import Ints
 from linkmix.basics.errors import LinkConflict
 from linkmix.links.links import Links
 from linkmix.links.reading import is_missing
+from linkmix.links.table import NEEDED
 
 NO_LINKS = Links()
 
@@ -20,12 +23,22 @@ def as_links(links: Links | None, must_link: ArrayLike | None = None, cannot_lin
     if links is None:
         return Links(must=() if must_link is None else must_link, cannot=() if cannot_link is None else cannot_link)
     if not isinstance(links, Links):
-        raise ValueError(
-            f"links must be a linkmix.Links, got {type(links).__name__}: use Links(must=pairs, cannot=pairs)"
-        )
+        raise ValueError(f"links must be a linkmix.Links, got {type(links).__name__}: use {_way_to_links(links)}")
     if must_link is not None or cannot_link is not None:
         raise ValueError("got links and also must_link or cannot_link: put all of them into links")
     return links
+
+
+def _way_to_links(given: object) -> str:
+    """The call that makes links of what was given in their place."""
+    if isinstance(given, str | PathLike):
+        return "linkmix.tables.read_links(file, ids), with the ids of the rows of X in their order"
+    if hasattr(given, "columns") or (isinstance(given, Mapping) and set(NEEDED) <= set(given)):
+        return (
+            "Links.from_table(links) if its columns 'a' and 'b' hold row numbers of X, or "
+            "Links.from_table(links, ids=X.index) if they hold the ids in its index"
+        )
+    return "Links(must=pairs, cannot=pairs)"
 
 
 def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | None = None) -> Links:

@@ -1,4 +1,4 @@
-"""Links from labels, or from groups of rows. Each function is a constructor of `Links`."""
+"""Links from labels, from groups of rows, or from a column of sources. Each function is a constructor of `Links`."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from numbers import Integral
@@ -9,10 +9,13 @@ from numpy.typing import ArrayLike
 
 from linkmix.basics.arrays import Ints
 from linkmix.links.pairs import Partners, draw_distinct, pairs_at, pairs_within
-from linkmix.links.reading import read_group, read_labels, read_random_state
+from linkmix.links.reading import as_list, read_group, read_labels, read_random_state
 
 if TYPE_CHECKING:
     from linkmix.links.links import Links
+
+MOST_LINKS = 10_000_000
+"""Links that `apart_within` makes at most."""
 
 
 def from_groups(
@@ -114,3 +117,47 @@ def from_labels(
     at = pairs_at(draw_distinct(n_pairs, int(n_links), read_random_state(random_state)), partners)
     pairs, same = np.sort(rows[at], axis=1), codes[at[:, 0]] == codes[at[:, 1]]
     return cls(pairs[same], pairs[~same])
+
+
+def apart_within(cls: type["Links"], column: Iterable[Hashable]) -> "Links":
+    """Make links from a column whose equal values mean different classes: at most one record of each source.
+
+    Rows with the same value cannot link: two records of one register are never the same person, two faces in one
+    picture never the same face. A value that occurs more often than there are classes leaves no labelling.
+
+    Parameters
+    ----------
+    column : sequence of shape (n_rows,)
+        A value of any hashable type for each row of X. A missing one (None, NaN or pandas.NA) says nothing.
+
+    Returns
+    -------
+    Links
+        A cannot-link for each pair of rows with the same value, value by value. They count as chosen, since they are no
+        random pairs, so ``quality_`` does not rest on them.
+
+    Raises
+    ------
+    ValueError
+        If there would be more than ten million links.
+
+    Examples
+    --------
+    >>> from linkmix import Links
+    >>> Links.apart_within(["tax", "bank", "tax", None, "bank", "tax"]).cannot.tolist()
+    [[0, 2], [0, 5], [2, 5], [1, 4]]
+    """
+    values = as_list("column", column)
+    rows, codes = read_labels(values, "column", unknown=None)
+    order = np.argsort(codes, kind="stable")
+    rows, codes = rows[order], codes[order]
+    within = pairs_within(codes)
+    n_links = int(within.counts.sum())
+    if n_links > MOST_LINKS:
+        sizes = np.bincount(codes)
+        largest = values[rows[codes == sizes.argmax()][0]]
+        raise ValueError(
+            f"column would make {n_links:,} cannot-links, more than {MOST_LINKS:,}, and {largest!r} alone stands in "
+            f"{sizes.max():,} rows: write None for values that do not keep rows apart, or take fewer rows"
+        )
+    return cls(cannot=rows[pairs_at(np.arange(n_links), within)], cannot_chosen=True)

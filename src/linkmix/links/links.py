@@ -115,6 +115,7 @@ class Links:
     # Defined in the modules of their topics.
     from_labels = classmethod(labels.from_labels)
     from_groups = classmethod(labels.from_groups)
+    apart_within = classmethod(labels.apart_within)
     from_table = classmethod(table.from_table)
     to_table = table.to_table
     chunklets = consequences.chunklets

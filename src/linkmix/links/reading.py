@@ -149,20 +149,23 @@ def as_list(name: str, column: Any) -> list[Any]:
     return list(column)
 
 
-def read_labels(y: Iterable[Hashable]) -> tuple[Ints, Ints]:
-    """Rows with a known label, and their labels numbered by first appearance."""
-    labels = as_list("y", y)
+def read_labels(y: Iterable[Hashable], name: str = "y", unknown: float | None = -1) -> tuple[Ints, Ints]:
+    """Rows with a known label, and their labels numbered by first appearance.
+
+    Besides what is missing, one number may stand for unknown.
+    """
+    labels = as_list(name, y)
     code_of: dict[Hashable, int] = {}
     codes = []
     try:
         for label in labels:
             code = code_of.get(label)
             if code is None:
-                is_unknown = is_missing(label) or (isinstance(label, Real) and label == -1)
+                is_unknown = is_missing(label) or (isinstance(label, Real) and label == unknown)
                 code = -1 if is_unknown else code_of.setdefault(label, len(code_of))
             codes.append(code)
     except TypeError:
-        check_hashable(labels, lambda i: f"y[{i}]")
+        check_hashable(labels, lambda i: f"{name}[{i}]")
         raise
     encoded = np.array(codes, dtype=np.int64)
     rows = np.flatnonzero(encoded >= 0)

@@ -18,6 +18,7 @@ from linkmix.basics.errors import DegenerateCluster
 from linkmix.data.blocks import Source
 from linkmix.links import Links
 from linkmix.links.checks import as_links, check_known_labels
+from linkmix.links.names import check_names, number_names
 from linkmix.mixture.calibration import LeftOut, Quality, level, quality, temperatures, tempered
 from linkmix.mixture.door import LinkEstimator, PointsLike
 from linkmix.mixture.folds import folds
@@ -81,7 +82,7 @@ def calibrate(
     X : array-like of shape (n_samples, n_features)
         The points, or a sample of those that a fitted model has seen. All linked rows should be among them.
     y : array-like of shape (n_samples,), optional
-        Known labels, as in ``LinkMixture.fit``: class numbers from 0, and -1 where the class is not known.
+        Known labels, as in ``LinkMixture.fit``: class numbers from 0, and -1 where the class is not known, or names.
     links : Links, optional
         Links between rows of `X`: those that the model is, or was, fitted to.
     sample_weight : array-like of shape (n_samples,), optional
@@ -118,14 +119,16 @@ def calibrate(
     n = len(points)
     given.check_rows(n)
     weights = check_sample_weight(sample_weight, n)
-    known = check_known_labels(y, n, model.n_classes, given.certain())
+    numbers, names = number_names(y, n, getattr(model, "_names", ()))
+    check_names(names, model.n_classes)
+    known = check_known_labels(numbers, n, model.n_classes, given.certain())
     random = check_random_state(model.random_state)
     dealt = list(folds(given, known, RandomState(random.randint(2**31 - 1))))
     if not dealt:
         raise ValueError("there are neither links nor known labels to leave out: pass some to calibrate by")
     whole = model
     if not hasattr(model, "n_features_in_"):
-        whole = clone(model).fit(points, known, links=given, sample_weight=weights)
+        whole = clone(model).fit(points, y, links=given, sample_weight=weights)
     log_joint = whole.predict_log_joint(points)
     left = []
     for fold in dealt:

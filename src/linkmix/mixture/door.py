@@ -16,15 +16,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import make_constraint
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linkmix.basics.arrays import Array, Floats
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, check_sample_weight
 from linkmix.basics.errors import InfeasibleLinks, LinkConflict
 from linkmix.couplings.statements import FIRST_RELIABILITY
-from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size
+from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size, named
 from linkmix.data.summary import extent
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
 from linkmix.links.checks import as_links, check_known_labels, check_links
+from linkmix.links.names import all_names, check_names, number_names
 from linkmix.mixture import model_file
 from linkmix.mixture.settings import names_annotators
 
@@ -50,12 +51,14 @@ class Request:
     links: Links
     rows: ArrayLike | None
     sample_weight: Floats | None
+    names: tuple[str, ...] = ()  # of the first classes, if y had names
     contradicted: bool = False  # links that name their annotators contradict each other, so some of them are wrong
 
     def knowledge(self, n_classes: int, *, learn_reliability: bool) -> Knowledge[Array | Table]:
         """All input, checked for consistency and against the number of classes."""
         links = self.links.at_most(FIRST_RELIABILITY) if learn_reliability else self.links
         links = check_links(links, len(self.points), n_classes, self.rows)
+        check_names(self.names, n_classes)
         known = check_known_labels(self.y, len(self.points), n_classes, links)
         return Knowledge(self.points, links, self.sample_weight, known)
 
@@ -86,8 +89,9 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
             The points. NaN marks a missing value, if the density allows it. `Blocks` and memory-mapped arrays
             are read block by block; only linked rows and a sample are held in memory.
         y : array-like of shape (n_samples,), optional
-            Known labels: class numbers from 0, and -1 where the class is not known. A `y` without any -1 is ignored,
-            as by scikit-learn's clusterers.
+            Known labels: class numbers from 0, and -1 where the class is not known; or names of classes as text, and
+            None, NaN or pandas.NA where it is not known. With names, ``classes_``, ``labels_`` and `predict` have them
+            as well. A `y` in which no label is unknown is ignored, as by scikit-learn's clusterers.
         links : Links, optional
             Links between rows of `X`.
         must_link, cannot_link : array-like of shape (n_links, 2), optional
@@ -107,15 +111,43 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         given = as_links(links, must_link, cannot_link)
         points, columns = let_in(self, X, self._door(reset=True), reset=True)
         weights = check_sample_weight(sample_weight, len(points))
-        request = Request(points, y, given, rows, weights)
+        numbers, names = number_names(y, len(points), self._earlier_names(points))
+        request = Request(points, numbers, given, rows, weights, names)
         try:
             found = self._solve(request, check_random_state(self.random_state))
         except (LinkConflict, InfeasibleLinks):
             if not names_annotators(given):
                 raise
             found = self._solve(replace(request, contradicted=True), check_random_state(self.random_state))
-        self.take_over(found, columns)
+        self.take_over(found, columns, names, points)
         return self
+
+    def fit_predict(
+        self,
+        X: PointsLike,
+        y: ArrayLike | None = None,
+        *,
+        links: Links | None = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Array:
+        """Fit, and return the classes of the training points.
+
+        Parameters
+        ----------
+        X, y, links, must_link, cannot_link, rows, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``labels_``.
+        """
+        told: dict[str, Any] = {"must_link": must_link, "cannot_link": cannot_link, "rows": rows}
+        labels: Array = self.fit(X, y, links=links, sample_weight=sample_weight, **told).labels_
+        return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one file, which holds no code and can be read on any machine.
@@ -155,6 +187,9 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
             The fitted estimator.
         """
         estimator: Self = model_file.load(path, [cls], cls._parts).estimator
+        if "classes_" not in vars(estimator):  # early files do not have them
+            n_classes = getattr(estimator, "n_classes_", None) or len(estimator.class_weights_)
+            estimator.classes_ = all_names((), n_classes)
         return estimator
 
     @abstractmethod
@@ -201,13 +236,31 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
     def _attributes(self, found: Any) -> dict[str, Any]:
         """The fitted attributes, from the result of `_solve`."""
 
-    def take_over(self, found: Any, columns: SeenColumns) -> None:
-        """Become a fitted estimator. Everything is computed first, and then assigned in one step."""
-        state = {"n_features_in_": columns.n, **self._attributes(found)}
+    def take_over(
+        self, found: Any, columns: SeenColumns, names: tuple[str, ...] = (), points: Floats | Table | None = None
+    ) -> None:
+        """Become a fitted estimator. Everything is computed first, and then assigned in one step.
+
+        ``names`` are those of the first classes; with names, ``points`` are where the labels belong.
+        """
+        state = {"n_features_in_": columns.n, **self._attributes(found), "_names": names}
+        state["classes_"] = all_names(names, len(state["classes_"]))
+        if names:
+            state["labels_"] = named(points, state["labels_"], state["classes_"])
         if columns.names is not None:
             state["feature_names_in_"] = columns.names
         kept = {name: value for name, value in vars(self).items() if name.startswith("_") or not name.endswith("_")}
         self.__dict__ = {**kept, **state}
+
+    def _earlier_names(self, points: Floats | Table) -> tuple[str, ...]:
+        """Names of classes that this fit is to keep from an earlier one."""
+        return ()
+
+    def _classes_of(self, numbers: Ints, points: Floats | Table | None = None) -> Array:
+        """Class numbers as the user knows them: by their names, if there are any."""
+        if not getattr(self, "_names", ()):  # models from early files have none
+            return numbers
+        return named(points, numbers, self.classes_)
 
     def _seen(self, X: PointsLike) -> Floats | Table:
         """Checked points, with the same columns as in the fit."""

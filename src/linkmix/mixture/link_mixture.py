@@ -37,6 +37,9 @@ from linkmix.mixture.settings import (
     shape_of,
 )
 
+FEW_ROWS = 1000
+"""Rows outside memory by which a second fit tells whether it can start from the first."""
+
 
 class LinkMixture(LinkEstimator):
     """Mixture model in which must-links and cannot-links are part of the likelihood.
@@ -106,9 +109,12 @@ class LinkMixture(LinkEstimator):
     covariances_ : ndarray
         (M, K, d, d), (d, d), (M, K, d) or (M, K) for full, tied, diagonal and spherical covariance. Other densities
         have other arrays in place of means and covariances.
+    classes_ : ndarray of shape (n_classes,)
+        The classes, in the order of all arrays: 0, 1 and so on; or, if `y` had names, these in alphabetical order as
+        text, and after them the other classes by the text of their numbers, such as "2".
     labels_ : ndarray of shape (n_samples,)
-        Class of each training point: the jointly most probable labels of all linked points, so that certain links
-        hold. `predict` looks at each point alone.
+        Class of each training point, an entry of ``classes_``: the jointly most probable labels of all linked points,
+        so that certain links hold. `predict` looks at each point alone.
     links_to_review_ : structured ndarray of shape (n_links,)
         Every link with the probability that it is wrong, the most doubtful first: fields ``a``, ``b``, ``kind`` and
         ``probability_wrong``. A certain link is ranked as if it had a confidence of 0.95.
@@ -189,7 +195,7 @@ class LinkMixture(LinkEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def predict(self, X: PointsLike) -> Ints:
+    def predict(self, X: PointsLike) -> Array:
         """Most probable class of each point, from the point alone.
 
         Parameters
@@ -200,10 +206,10 @@ class LinkMixture(LinkEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Class numbers.
+            Entries of ``classes_``: class numbers, or names if `y` had names in the fit.
         """
         points = self._seen(X)
-        return label_points(self._fitted_density, self._parameters, points)
+        return self._classes_of(label_points(self._fitted_density, self._parameters, points), points)
 
     def predict_proba(self, X: PointsLike) -> Floats:
         """Probability of each class for each point, from the point alone.
@@ -216,8 +222,8 @@ class LinkMixture(LinkEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Rows sum to one. Points of single precision (float32) take about half the time, and their probabilities are
-            right to about 1e-4.
+            Rows sum to one; columns are in the order of ``classes_``. Points of single precision (float32) take about
+            half the time, and their probabilities are right to about 1e-4.
         """
         return each_row(self.mixture().probabilities, self._seen(X))
 
@@ -326,7 +332,7 @@ class LinkMixture(LinkEstimator):
         """
         return -2 * self.log_likelihood(X, links) + 2 * self._n_parameters()
 
-    def sample(self, n_samples: int = 1) -> tuple[Array, Ints]:
+    def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw points from the mixture.
 
         Parameters
@@ -339,7 +345,7 @@ class LinkMixture(LinkEstimator):
         X : ndarray of shape (n_samples, n_features)
             The points, in order of their classes.
         y : ndarray of shape (n_samples,)
-            Their classes.
+            Their classes, entries of ``classes_``.
         """
         check_is_fitted(self)
         check_number("n_samples", n_samples, Integral, 1)
@@ -350,7 +356,7 @@ class LinkMixture(LinkEstimator):
         density, components = self._fitted_density, self._parameters.components
         X = [density.sample(components, c % n_components, count, random) for c, count in enumerate(counts)]
         y = np.repeat(np.arange(len(counts)) // weights.shape[1], counts)
-        return np.concatenate(X), y
+        return np.concatenate(X), self._classes_of(y)
 
     def __sklearn_tags__(self) -> Tags:
         """Say whether missing values are allowed."""
@@ -403,8 +409,11 @@ class LinkMixture(LinkEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        if given.known is None and some is not None and before is not None:
+        if some is not None and before is not None:
             found = engine.most_probable_classes(density, fit.parameters, some.X)
+            if given.known is not None:  # classes with known labels have their numbers already
+                told = np.repeat(np.unique(given.known[given.known >= 0]), len(found) + 1)
+                found, before = np.concatenate([found, told]), np.concatenate([before, told])
             place = starts.match_labels(found, before, self.n_classes)
             fit = replace(fit, parameters=engine.renumber(density, fit.parameters, place))
         return finished(model, data, given, shape, fit)
@@ -413,6 +422,7 @@ class LinkMixture(LinkEstimator):
         parameters, shape = found.fit.parameters, found.shape
         arrays = found.density.attributes(parameters.components, (shape.n_classes, shape.clusters_per_class))
         return {
+            "classes_": np.arange(shape.n_classes),
             "class_weights_": parameters.class_weights,
             "cluster_weights_": parameters.cluster_weights,
             **{f"{name}_": array for name, array in arrays.items()},
@@ -427,6 +437,13 @@ class LinkMixture(LinkEstimator):
             "_fitted_density": found.density,
             "_fitted_shape": shape,
         }
+
+    def _earlier_names(self, points: Floats | Table) -> tuple[str, ...]:
+        names: tuple[str, ...] = getattr(self, "_names", ())
+        if not (names and self.warm_start and self.n_classes == len(self.classes_)):
+            return ()
+        some = points.take(np.arange(min(len(points), FEW_ROWS))) if isinstance(points, Table) else points
+        return () if self._previous_labels(some) is None else names
 
     def _previous_labels(self, X: Floats) -> Ints | None:
         """Labels by an earlier fit to start from; None if there is none, or it cannot describe these points."""

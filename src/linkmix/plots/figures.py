@@ -3,7 +3,7 @@
 They follow the paper: the saturation of a point shows its soft label, must-links are solid and cannot-links dashed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -15,23 +15,28 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
-from matplotlib.patches import Ellipse
+from matplotlib.patches import Ellipse, Patch, Polygon
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 from PIL import Image
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.files import aside
-from linkmix.densities import FORMS
+from linkmix.data.scaling import Scaling
+from linkmix.densities import Gaussian, StudentT
+from linkmix.engine import Mixture
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.plots.palette import COLOURS, EDGE, INK, MARKERS, UNSURE, colour_of, marker_of
+from linkmix.search import AutoLinkMixture
 
 Dashes = Literal["-"] | tuple[float, Sequence[float]]
 SOLID: Dashes = "-"
 DASHED: Dashes = (0, (4, 2.5))
 SIGMAS = (1, 2)
 """Ellipses are drawn at these numbers of standard deviations."""
+_ON_THE_EDGE = 200
+"""Corners of an ellipse that compressed tails bend."""
 _HALO = [withStroke(linewidth=3.0, foreground="white", alpha=0.7)]
 
 
@@ -64,7 +69,7 @@ def soft_colours(probabilities: ArrayLike, colours: Sequence[str] = COLOURS) -> 
 
 
 def draw_points(
-    ax: Axes,
+    ax: Axes | None,
     X: ArrayLike,
     probabilities: ArrayLike,
     *,
@@ -72,13 +77,13 @@ def draw_points(
     axes: tuple[int, int] = (0, 1),
     numbers: Sequence[int] | None = None,
     size: float = 16,
-) -> None:
+) -> Axes:
     """Draw points with the colour and marker of their most probable class, paler the less certain they are.
 
     Parameters
     ----------
-    ax : matplotlib Axes
-        Where to draw.
+    ax : matplotlib Axes or None
+        Where to draw; None for the current axes of pyplot.
     X : array-like of shape (n_samples, n_features)
         The points.
     probabilities : array-like of shape (n_samples, n_classes)
@@ -91,7 +96,12 @@ def draw_points(
         Number of the colour and marker of each class; class m has number m if not given.
     size : float, default=16
         Area of a marker in square points.
+
+    Returns
+    -------
+    matplotlib Axes
     """
+    ax = _axes(ax)
     points, p = np.asarray(X, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
     used = _numbers(numbers, p.shape[1])
     rgb = soft_colours(p, [colour_of(n) for n in used])
@@ -109,87 +119,100 @@ def draw_points(
     if columns is not None:
         ax.set_xlabel(columns[axes[0]])
         ax.set_ylabel(columns[axes[1]])
+    return ax
 
 
-def draw_links(ax: Axes, X: ArrayLike, links: Links, *, axes: tuple[int, int] = (0, 1)) -> None:
+def draw_links(ax: Axes | None, X: ArrayLike, links: Links, *, axes: tuple[int, int] = (0, 1)) -> Axes:
     """Draw must-links as solid lines, cannot-links as dashed ones, and a ring around each linked point.
 
     Parameters
     ----------
-    ax : matplotlib Axes
-        Where to draw.
+    ax : matplotlib Axes or None
+        Where to draw; None for the current axes of pyplot.
     X : array-like of shape (n_samples, n_features)
         The points.
     links : Links
         Links between them.
     axes : tuple of two ints, default=(0, 1)
         Which two columns to draw.
+
+    Returns
+    -------
+    matplotlib Axes
     """
+    ax = _axes(ax)
     points = np.asarray(X, dtype=np.float64)[:, list(axes)]
     for pairs, dashes in ((links.must, SOLID), (links.cannot, DASHED)):
         for a, b in pairs:
             ax.plot(*points[[a, b]].T, color=INK, linewidth=1.1, linestyle=dashes, alpha=0.9, zorder=4)
     linked = points[links.points]
     ax.scatter(linked[:, 0], linked[:, 1], s=40, facecolors="none", edgecolors=INK, linewidths=1.1, zorder=5)
+    return ax
 
 
 def draw_clusters(
-    ax: Axes, model: LinkMixture, *, axes: tuple[int, int] = (0, 1), numbers: Sequence[int] | None = None
-) -> None:
-    """Draw each Gaussian cluster as ellipses of one and two standard deviations in the colour of its class.
+    ax: Axes | None,
+    model: LinkMixture | AutoLinkMixture,
+    *,
+    axes: tuple[int, int] = (0, 1),
+    numbers: Sequence[int] | None = None,
+) -> Axes:
+    """Draw each cluster as ellipses of one and two standard deviations in the colour of its class.
+
+    Where all classes share their clusters, each has the colour of the class that it has most points of. A Student-t
+    cluster is drawn by its scale, without its tails.
 
     Parameters
     ----------
-    ax : matplotlib Axes
-        Where to draw.
-    model : LinkMixture
-        A fitted mixture of Gaussians.
+    ax : matplotlib Axes or None
+        Where to draw; None for the current axes of pyplot.
+    model : LinkMixture or AutoLinkMixture
+        A fitted mixture of Gaussian or Student-t clusters; of a search, the winner. In columns whose tails it
+        compresses, the ellipses are bent.
     axes : tuple of two ints, default=(0, 1)
         Which two columns to draw.
     numbers : sequence of int, optional
         Number of the colour of each class; class m has number m if not given.
     """
-    n_classes, per_class, d = model.means_.shape
-    form = FORMS[model.covariance_type]
-    covariances = model.covariances_.reshape(form.shape((n_classes * per_class,), d))
-    used = _numbers(numbers, n_classes)
-    for c, mean in enumerate(model.means_.reshape(-1, d)):
-        matrix = form.matrix(form.of(covariances, c), d)[np.ix_(axes, axes)]
-        variances, directions = np.linalg.eigh(matrix)
-        angle = float(np.degrees(np.arctan2(directions[1, 1], directions[0, 1])))
+    mixture = model.mixture()
+    if not _has_ellipses(mixture):
+        raise ValueError(
+            f"the density of the model is {mixture.density!r}, which has no ellipses: use a Gaussian or Student-t "
+            "density, or draw_points"
+        )
+    ax = _axes(ax)
+    used = _numbers(numbers, mixture.n_classes)
+    for owner, mean, covariance in _clusters(mixture, axes):
         for sigmas in SIGMAS:
-            height, width = 2 * sigmas * np.sqrt(variances)
-            ellipse = Ellipse(
-                (float(mean[axes[0]]), float(mean[axes[1]])),
-                float(width),
-                float(height),
-                angle=angle,
+            outline = _outline(mean, covariance, sigmas, mixture.view, axes)
+            outline.set(
                 fill=False,
-                edgecolor=colour_of(used[c // per_class]),
+                edgecolor=colour_of(used[owner]),
                 linewidth=1.8 if sigmas == SIGMAS[0] else 1.2,
                 path_effects=_HALO,
                 zorder=3,
             )
-            ax.add_patch(ellipse)
+            ax.add_patch(outline)
+    return ax
 
 
 def draw_mixture(
-    ax: Axes,
-    model: LinkMixture,
+    ax: Axes | None,
+    model: LinkMixture | AutoLinkMixture,
     X: ArrayLike,
     *,
     links: Links | None = None,
     columns: Sequence[str] | None = None,
     axes: tuple[int, int] = (0, 1),
     numbers: Sequence[int] | None = None,
-) -> None:
+) -> Axes:
     """Draw points by their soft labels, the clusters of the mixture, and links.
 
     Parameters
     ----------
-    ax : matplotlib Axes
-        Where to draw.
-    model : LinkMixture
+    ax : matplotlib Axes or None
+        Where to draw; None for the current axes of pyplot.
+    model : LinkMixture or AutoLinkMixture
         A fitted mixture.
     X : array-like of shape (n_samples, n_features)
         The points.
@@ -202,14 +225,31 @@ def draw_mixture(
     numbers : sequence of int, optional
         Number of the colour and marker of each class, so that two figures can agree; class m has number m if not
         given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from linkmix import AutoLinkMixture, plots
+    >>> X = load_iris().data
+    >>> model = AutoLinkMixture(3, budget="small", random_state=0).fit(X)
+    >>> ax = plots.draw_mixture(Figure().subplots(), model, X, axes=(2, 3), columns=load_iris().feature_names)
+    >>> ax.get_xlabel()
+    'petal length (cm)'
     """
+    ax = _axes(ax)
     if columns is None:
         columns = getattr(model, "feature_names_in_", None)
     draw_points(ax, X, model.predict_proba(X), columns=columns, axes=axes, numbers=numbers)
-    if hasattr(model, "covariances_"):  # other densities have no ellipses
+    if _has_ellipses(model.mixture()):
         draw_clusters(ax, model, axes=axes, numbers=numbers)
     if links is not None:
         draw_links(ax, X, links, axes=axes)
+    return ax
 
 
 def draw_legend(
@@ -357,6 +397,46 @@ def _png(figure: Figure, dpi: int) -> bytes:
 def _write_whole(path: Path, content: bytes) -> None:
     with aside(path) as place:
         place.write_bytes(content)
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot  # late: it looks for a screen
+
+    return pyplot.gca()
+
+
+def _has_ellipses(mixture: Mixture) -> bool:
+    return isinstance(mixture.density, Gaussian | StudentT)
+
+
+def _clusters(mixture: Mixture, axes: tuple[int, int]) -> Iterator[tuple[int, Floats, Floats]]:
+    """Class, mean and covariance of each cluster in two columns; compressed tails stay compressed."""
+    density: Any = mixture.density
+    form, parameters, parts = density.form, mixture.parameters, mixture.parameters.components
+    n, d = parts.means.shape
+    covariances = parts.covariances if isinstance(mixture.density, Gaussian) else parts.scales
+    weights = parameters.class_weights[:, None] * parameters.cluster_weights  # (M, K), or (M, M * K) if shared
+    owners = np.arange(n) // weights.shape[1] if weights.size == n else weights.argmax(axis=0)
+    for c in range(n):
+        mean, matrix = parts.means[c], form.matrix(form.of(covariances, c), d)
+        if mixture.view is None:
+            yield int(owners[c]), mean[list(axes)], matrix[np.ix_(axes, axes)]
+        else:
+            yield int(owners[c]), *mixture.view.plane(mean, matrix, axes)
+
+
+def _outline(mean: Floats, covariance: Floats, sigmas: float, view: Scaling | None, axes: tuple[int, int]) -> Patch:
+    """The ellipse of a cluster, bent where tails were compressed."""
+    variances, directions = np.linalg.eigh(covariance)
+    height, width = 2 * sigmas * np.sqrt(np.maximum(variances, 0.0))
+    if view is None or not view.width[list(axes)].any():
+        angle = float(np.degrees(np.arctan2(directions[1, 1], directions[0, 1])))
+        return Ellipse((float(mean[0]), float(mean[1])), float(width), float(height), angle=angle)
+    around = np.linspace(0, 2 * np.pi, _ON_THE_EDGE, endpoint=False)
+    edge = np.stack([height / 2 * np.cos(around), width / 2 * np.sin(around)], axis=1) @ directions.T
+    return Polygon(view.stretched(mean + edge, axes), closed=True)
 
 
 def _numbers(numbers: Sequence[int] | None, n_classes: int) -> Ints:

@@ -11,7 +11,8 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix import engine
+from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings.review import links_to_review_by
@@ -77,10 +78,13 @@ class AutoLinkMixture(LinkEstimator):
 
     Attributes
     ----------
+    classes_ : ndarray of shape (n_classes_,)
+        The classes, in the order of all arrays: 0, 1 and so on; or, if `y` had names, these in alphabetical order as
+        text, and after them the other classes by the text of their numbers, such as "2".
     labels_ : ndarray of shape (n_samples,)
-        Class of each training point, honouring its links.
+        Class of each training point, as an entry of ``classes_``, honouring its links.
     best_estimator_ : LinkMixture
-        The winner, fitted to the scaled points.
+        The winner, fitted to the scaled points; its classes have numbers.
     estimators_ : list of LinkMixture
         The committee; the winner is the first.
     leaderboard_ : structured ndarray
@@ -161,7 +165,7 @@ class AutoLinkMixture(LinkEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def predict(self, X: PointsLike) -> Ints:
+    def predict(self, X: PointsLike) -> Array:
         """Most probable class of each point, from the point alone.
 
         Parameters
@@ -172,9 +176,9 @@ class AutoLinkMixture(LinkEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Class numbers.
+            Entries of ``classes_``: class numbers, or names if `y` had names in the fit.
         """
-        return each_row(self._committee().classes, self._seen(X))
+        return self._classes_of(each_row(self._committee().classes, self._seen(X)))
 
     def predict_proba(self, X: PointsLike) -> Floats:
         """Probability of each class for each point, from the point alone; the mean over the committee.
@@ -187,8 +191,8 @@ class AutoLinkMixture(LinkEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Rows sum to one. Points of single precision (float32) take about half the time, and their probabilities are
-            right to about 1e-4.
+            Rows sum to one; columns are in the order of ``classes_``. Points of single precision (float32) take about
+            half the time, and their probabilities are right to about 1e-4.
         """
         return each_row(self._committee().probabilities, self._seen(X))
 
@@ -208,6 +212,16 @@ class AutoLinkMixture(LinkEstimator):
             Log-densities under the mixture, or under the mean of the committee's mixtures.
         """
         return each_row(self._committee().log_density, self._seen(X))
+
+    def mixture(self) -> engine.Mixture:
+        """The winner's density and its parameters, with the scaling of the columns.
+
+        Returns
+        -------
+        Mixture
+            A value.
+        """
+        return self._committee().members[0]
 
     def __sklearn_tags__(self) -> Tags:
         """Say that missing values are allowed."""
@@ -300,6 +314,7 @@ class AutoLinkMixture(LinkEstimator):
             "estimators_": found.members,
             "best_estimator_": found.members[0],
             "n_classes_": found.members[0].n_classes,
+            "classes_": found.members[0].classes_,
             "leaderboard_": found.leaderboard,
             "links_to_review_": found.links_to_review,
             "labels_": found.labels,

@@ -355,20 +355,34 @@ def test_the_table_of_bad_input_is_long():
 
 
 @pytest.mark.parametrize(
-    ("points", "note"),
+    ("points", "said"),
     [
-        ("id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n", "the same value in every row, so no use for clustering: c"),
-        ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "left out because they hold no values: gap"),
-        ("id,x,y\na,1,2\nb,,3\nc,5,\nd,6,1\n", "2 values are missing"),
+        (
+            "id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n",
+            "Used 1 column: x.\nLeft out: c (the same value in every row), id (ids).\n",
+        ),
+        ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "Used 1 column: x.\nLeft out: id (ids), gap (no values).\n"),
+        ("name,x,y\na,1,2\nb,3,3\nc,5,7\nd,6,1\n", "Used 2 columns: x, y.\nLeft out: name (text).\n"),
+        ("x,y\n1,2\n,3\n5,\n6,1\n", "Used 2 columns: x, y.\nNote: 2 values are missing"),
     ],
 )
-def test_odd_columns_are_noted(points, note, tmp_path, monkeypatch):
+def test_what_was_used_is_said(points, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "points.csv").write_text(points)
     result = run("fit", "points.csv", "--classes", 2)
     assert result.exit_code == 0, result.output
-    assert f"Note: {note}" in result.output
-    assert note in re.sub("</?bdi>", "", (tmp_path / "linkmix-out" / "report.html").read_text())
+    assert said in result.output
+    report = re.sub("</?bdi>", "", (tmp_path / "linkmix-out" / "report.html").read_text())
+    assert all(line.removeprefix("Note: ") in report for line in said.splitlines())
+
+
+def test_only_the_first_of_many_columns_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 40)), columns=[f"c{j}" for j in range(40)])
+    table.to_csv("points.csv", index=False)
+    result = run("fit", "points.csv", "--classes", 2, "--method", "gmm", "--covariance", "diag", "--columns", "c0,c39")
+    assert "Used 2 columns: c0, c39.\nLeft out: c1 (not chosen), c2 (not chosen)" in result.output
+    assert "c15 (not chosen), and 23 more.\n" in result.output
 
 
 @pytest.mark.parametrize(

@@ -278,3 +278,19 @@ def test_labels_are_a_table_that_pandas_reads(tmp_path):
 def test_json_lines_are_plain_json(tmp_path):
     write_links(tmp_path / "l.jsonl", Links(must=[(0, 1)], must_confidence=0.9), ["é", "b"])
     assert json.loads((tmp_path / "l.jsonl").read_text()) == {"a": "é", "b": "b", "kind": "must", "confidence": 0.9}
+
+
+def test_columns_that_are_not_used_are_known_with_the_reason(tmp_path):
+    path = write(tmp_path, "points.csv", "id,name,x,y,gap,class\na,anna,1,2,,b\nb,bob,3,4,,c\n")
+    points = read_points(path, text_columns=["class"])
+    assert points.unused == {"id": "ids", "name": "text", "gap": "no values", "class": "read as text"}
+    points = read_points(path, columns=["y"], texts=False)
+    assert points.unused == {
+        "id": "ids", "name": "not chosen", "x": "not chosen", "gap": "not chosen", "class": "not chosen"
+    }  # fmt: skip
+    frame = pd.DataFrame({"x": [1, 2], "day": pd.to_datetime(["2020-01-01", "2020-01-02"]), "name": ["a", "b"]})
+    frame["kind"] = frame["name"].astype("category")
+    frame.to_parquet(tmp_path / "points.parquet")
+    found = read_points(tmp_path / "points.parquet").unused
+    assert (list(found), found["name"], found["kind"]) == (["day", "name", "kind"], "text", "text")
+    assert found["day"].startswith("timestamp")

@@ -119,6 +119,10 @@ class Parts:
             source.settle(name, kinds[0])
         return kinds[0]
 
+    def kind_of(self, name: str) -> str:
+        """What a column holds that is not read as numbers, in a word."""
+        return self._now.kind_of(name)
+
     def batches(self) -> Iterator[tuple[int, Columns]]:
         """Number of rows and all chosen columns, batch by batch, file by file."""
         self.done = before = 0

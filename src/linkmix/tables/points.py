@@ -20,6 +20,8 @@ from linkmix.tables.text import listed
 
 Source = Parquet | Text | Parts
 """Tables that points are read from."""
+IDS, NO_VALUES, NOT_CHOSEN, TO_BE_TEXT = "ids", "no values", "not chosen", "read as text"
+"""Why columns are not used, besides what they hold."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,9 @@ class Points:
         The columns that are not numeric, as text, each of shape (n_samples,).
     id_column : str or None
         Name of the column with the ids.
-    left_out : tuple of str
-        Columns without any value, which are in neither `X` nor `texts`.
+    unused : mapping of str to str
+        The columns that are not in `X`, in the order of the file, each with the reason in a few words: "ids", "text",
+        "no values", "not chosen".
     files : tuple of Path
         The files in the order in which they were read, if there are several.
     described : Summary or None
@@ -52,9 +55,14 @@ class Points:
     X: Floats
     texts: Mapping[str, Array] = field(default_factory=dict)
     id_column: str | None = None
-    left_out: tuple[str, ...] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     described: Summary | None = field(default=None, repr=False)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns without any value, which are in neither `X` nor `texts`."""
+        return tuple(name for name, why in self.unused.items() if why == NO_VALUES)
 
     @cached_property
     def summary(self) -> Summary:
@@ -116,6 +124,8 @@ def read_points(
     (['007', '008'], ('height', 'weight'), [[1.8, 75.0], [1.65, nan]])
     >>> points.texts["name"].tolist()
     ['anna', 'bob']
+    >>> points.unused
+    {'id': 'ids', 'name': 'text'}
     """
     return _read(open_source(Path(path)), id, columns, texts, tuple(text_columns), progress)
 
@@ -196,7 +206,10 @@ def _read(
     if not reading.n_rows:
         raise BadFile(path, "has column names but no rows: give a row for each point")
     found_texts: dict[str, Array] = {}
-    left_out: list[str] = []
+    unused = {name: NOT_CHOSEN for name in others if name not in candidates}
+    unused |= dict.fromkeys(text_columns, TO_BE_TEXT)
+    if id_column is not None:
+        unused[id_column] = IDS
     for name in [name for name in names if name in {*candidates, *kept_texts}]:
         is_empty = not reading.n_filled[name]
         if columns is not None and name in columns:
@@ -205,8 +218,11 @@ def _read(
             if name not in reading.numbers:
                 source.refuse_text(name)
         elif is_empty and name not in text_columns:
-            left_out.append(name)
-        elif name in reading.texts:
+            unused[name] = NO_VALUES
+            continue
+        if name in candidates and name not in reading.numbers:
+            unused[name] = source.kind_of(name)
+        if name in reading.texts:
             found_texts[name] = np.array(reading.texts[name].column().to_pylist(), dtype=object)
     features = [name for name in reading.numbers if reading.n_filled[name]]
     if not features:
@@ -224,7 +240,8 @@ def _read(
         described = Summary(*(array[kept] for array in astuple(described)))
     ids = RowNumbers(reading.n_rows) if id_column is None else _ids(source, reading.texts[id_column], id_column)
     files = tuple(source.files) if isinstance(source, Parts) else ()
-    return Points(ids, tuple(features), X, found_texts, id_column, tuple(left_out), files, described)
+    unused = {name: unused[name] for name in names if name in unused}
+    return Points(ids, tuple(features), X, found_texts, id_column, unused, files, described)
 
 
 class _Reading:

@@ -131,6 +131,11 @@ def listed(names: Iterable[str], at_most: int = 8) -> str:
     return ", ".join(map(repr, names[:at_most])) + more
 
 
+def shortened(value: str, at_most: int = 40) -> str:
+    """A value in quotes, cut if it is long."""
+    return repr(value if len(value) <= at_most else value[: at_most - 3] + "...")
+
+
 def as_file(path: str | os.PathLike[str]) -> Path:
     """The path of a file that can be opened; an error otherwise, also for a folder."""
     file = Path(path)

@@ -232,18 +232,12 @@ def check(points: Path, table: "Points", links: "Links", model: Any, classes: in
 
 
 def about(table: "Points") -> list[str]:
-    """What the user should know about the columns."""
+    """What the user should know about the table."""
     notes = []
     if table.files:
         first, last = table.files[0].name, table.files[-1].name
         notes.append(f"{len(table.files):,} files are one table, in the order of their names: from {first} to {last}")
-    if table.left_out:
-        notes.append(f"left out because they hold no values: {', '.join(table.left_out)}")
-    found = table.summary
-    constant = [name for name, same in zip(table.columns, found.low == found.high, strict=True) if same]
-    if constant:
-        notes.append(f"the same value in every row, so no use for clustering: {', '.join(constant)}")
-    n_missing = table.X.size - int(found.n_values.sum())
+    n_missing = table.X.size - int(table.summary.n_values.sum())
     if n_missing:
         notes.append(f"{n_missing:,} values are missing; each class fills them in with what it expects")
     return notes
@@ -308,7 +302,7 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     """Print the summary: first of all how good the result is."""
     import numpy as np
 
-    from linkmix.app.report import links_in_words
+    from linkmix.app.report import columns_in_words, links_in_words
 
     click.echo(f"{result.how_good}\n")
     n, d = result.points.X.shape
@@ -323,6 +317,8 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     click.echo(said + ".")
     if len(result.link_table):
         click.echo(links_in_words(result))
+    for sentence in columns_in_words(result.points):
+        click.echo(sentence)
     for note in result.notes:
         click.echo(f"Note: {note}.")
     click.echo()

@@ -385,6 +385,58 @@ def test_only_the_first_of_many_columns_are_named(tmp_path, monkeypatch):
     assert "c15 (not chosen), and 23 more.\n" in result.output
 
 
+def test_suspicious_columns_are_noted_and_can_be_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40, 2)), columns=["age", "spend, total"])
+    table.insert(0, "customer_id", np.arange(40) + 1000)
+    table["copy"], table["class"] = table["spend, total"], rng.integers(2, size=40)
+    table.to_csv("points.csv", index=False)
+    simple = ("--classes", 2, "--method", "linkmix")
+    result = run("fit", "points.csv", *simple)
+    assert result.exit_code == 0, result.output
+    assert "Used 5 columns: customer_id, age, spend, total, copy, class.\n" in result.output
+    notes = [line for line in result.output.splitlines() if line.startswith("Note: ")]
+    assert [("customer_id" in note, "'class'" in note, "'copy' as 'spend, total'" in note) for note in notes] == [
+        (True, False, False), (False, True, False), (False, False, True)
+    ]  # fmt: skip
+    for note in notes:
+        option = note.removesuffix(".").split("add --leave-out ")[1]
+        left = run("fit", "points.csv", *simple, "--leave-out", option)
+        assert f"Left out: {option} (as you asked).\n" in left.output
+        assert note not in left.output
+    assert "numbers the rows" in (tmp_path / "linkmix-out" / "report.html").read_text()
+    result = run("fit", "points.csv", *simple, "--leave-out", "customer_id,copy,class")
+    assert "Used 2 columns: age, spend, total.\n" in result.output
+    assert "Note" not in result.output
+    assert "take it out of --columns" in run("fit", "points.csv", *simple, "--columns", "age,class").output
+    result = run("choose", "points.csv", "--classes", 2, "--leave-out", "customer_id,copy")
+    assert "column 'class' may be the answer" in result.stderr
+    assert "--classes 2 --method" in result.stdout.splitlines()[-1]
+    assert " --leave-out customer_id,copy " in result.stdout.splitlines()[-1]
+    result = run(
+        "compare", "points.csv", "--truth", "class", "--methods", "gmm", "--n-links", 0, "--trials", 1, "--jobs", 1
+    )
+    assert "customer_id" in result.stderr
+    assert "'class'" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--leave-out", "z"], "points.csv: there is no column 'z': choose from 'id', 'x', 'y'"),
+        (["--leave-out", "x", "--columns", "x,y"], "column 'x' is left out and also chosen as a feature"),
+        (["--leave-out", "id"], "column 'id' is left out and also chosen as the ids"),
+        (["--leave-out", "x,y"], "no column holds numbers besides the ids in 'id' and 'x', 'y', which you leave out"),
+    ],
+)
+def test_columns_that_cannot_be_left_out(options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "points.csv").write_text("id,x,y\na,1,2\nb,2,3\nc,5,1\nd,6,1\n")
+    for command in ("fit", "label", "choose"):
+        assert message in one_message(run(command, "points.csv", "--classes", 2, *options))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

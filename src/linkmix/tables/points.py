@@ -20,7 +20,7 @@ from linkmix.tables.text import listed
 
 Source = Parquet | Text | Parts
 """Tables that points are read from."""
-IDS, NO_VALUES, NOT_CHOSEN, TO_BE_TEXT = "ids", "no values", "not chosen", "read as text"
+IDS, LEFT_OUT, NO_VALUES, NOT_CHOSEN, TO_BE_TEXT = "ids", "as you asked", "no values", "not chosen", "read as text"
 """Why columns are not used, besides what they hold."""
 
 
@@ -43,7 +43,7 @@ class Points:
         Name of the column with the ids.
     unused : mapping of str to str
         The columns that are not in `X`, in the order of the file, each with the reason in a few words: "ids", "text",
-        "no values", "not chosen".
+        "no values", "not chosen", "as you asked".
     files : tuple of Path
         The files in the order in which they were read, if there are several.
     described : Summary or None
@@ -75,6 +75,7 @@ def read_points(
     id: str | None = None,
     columns: Sequence[str] | None = None,
     *,
+    leave_out: Sequence[str] = (),
     texts: bool = True,
     text_columns: Sequence[str] = (),
     progress: bool = False,
@@ -97,6 +98,8 @@ def read_points(
     columns : sequence of str, optional
         Columns to use as features, in this order. By default all columns of numbers other than the ids; in Parquet also
         those of truth values.
+    leave_out : sequence of str
+        Columns not to use as features, whatever they hold.
     texts : bool, default=True
         Whether to keep the other columns as text.
     text_columns : sequence of str
@@ -127,7 +130,7 @@ def read_points(
     >>> points.unused
     {'id': 'ids', 'name': 'text'}
     """
-    return _read(open_source(Path(path)), id, columns, texts, tuple(text_columns), progress)
+    return _read(open_source(Path(path)), id, columns, tuple(leave_out), texts, tuple(text_columns), progress)
 
 
 def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats:
@@ -176,6 +179,7 @@ def _read(
     source: Source,
     id: str | None,
     columns: Sequence[str] | None,
+    leave_out: tuple[str, ...],
     texts: bool,
     text_columns: tuple[str, ...],
     progress: bool,
@@ -184,15 +188,20 @@ def _read(
     id_column = id if id is not None else next((name for name in names if name == "id"), None)
     if columns is not None and not columns:
         raise BadFile(path, f"no columns are chosen: choose some of {listed(names)}")
-    for name in [*([] if id_column is None else [id_column]), *(columns or ()), *text_columns]:
+    for name in [*([] if id_column is None else [id_column]), *(columns or ()), *leave_out, *text_columns]:
         if name not in names:
             raise BadFile(path, f"there is no column {name!r}: choose from {listed(names)}")
     for place, name in enumerate(columns or ()):
         if name in columns[:place] or name == id_column or name in text_columns:  # type: ignore[index]
             other = "another use" if name in text_columns else "the ids" if name == id_column else "a feature twice"
             raise BadFile(path, f"column {name!r} is chosen as a feature and also as {other}: choose it once")
+    for name in leave_out:
+        if name == id_column or name in (columns or ()) or name in text_columns:
+            other = "the ids" if name == id_column else "a feature" if name in (columns or ()) else "another use"
+            raise BadFile(path, f"column {name!r} is left out and also chosen as {other}: decide for one")
     others = [name for name in names if name not in {id_column, *text_columns}]
-    candidates = others if columns is None else list(columns)  # for features
+    kept = [name for name in others if name not in leave_out]
+    candidates = kept if columns is None else list(columns)  # for features
     kept_texts = [*text_columns, *(name for name in others if texts and name not in candidates)]
     as_text = [*kept_texts, *([] if id_column is None else [id_column])]
     source.choose(candidates, as_text, columns or ())
@@ -206,7 +215,7 @@ def _read(
     if not reading.n_rows:
         raise BadFile(path, "has column names but no rows: give a row for each point")
     found_texts: dict[str, Array] = {}
-    unused = {name: NOT_CHOSEN for name in others if name not in candidates}
+    unused = {name: LEFT_OUT if name in leave_out else NOT_CHOSEN for name in others if name not in candidates}
     unused |= dict.fromkeys(text_columns, TO_BE_TEXT)
     if id_column is not None:
         unused[id_column] = IDS
@@ -226,7 +235,9 @@ def _read(
             found_texts[name] = np.array(reading.texts[name].column().to_pylist(), dtype=object)
     features = [name for name in reading.numbers if reading.n_filled[name]]
     if not features:
-        hint = "" if id_column is None else f" besides the ids in {id_column!r}"
+        besides = [] if id_column is None else [f"the ids in {id_column!r}"]
+        besides += [f"{listed(leave_out)}, which you leave out"] if leave_out else []
+        hint = f" besides {' and '.join(besides)}" if besides else ""
         raise BadFile(path, f"no column holds numbers{hint} (columns: {listed(names)}): give numbers to cluster by")
     for name in features:
         if name in reading.infinite:

@@ -437,6 +437,27 @@ def test_columns_that_cannot_be_left_out(options, message, tmp_path, monkeypatch
         assert message in one_message(run(command, "points.csv", "--classes", 2, *options))
 
 
+def test_a_file_without_header_as_that_of_cop_kmeans(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("iris.data", IRIS, fmt="%g", delimiter="\t")
+    kinds = [*((a, b, 1) for a, b in LINKS.must.tolist()), *((a, b, -1) for a, b in LINKS.cannot.tolist())]
+    (tmp_path / "iris.constraints").write_text("".join(f"{a}\t{b}\t{kind}\n" for a, b, kind in kinds))
+    result = run("fit", "iris.data", "--links", "iris.constraints", "--classes", 3)
+    assert result.exit_code == 0, result.output
+    assert "150 points, 4 columns, 3 classes.\n" in result.output
+    assert "Note: the first line of iris.data holds only numbers" in result.output
+    expected = AutoLinkMixture(3, random_state=0).fit(IRIS, links=LINKS)
+    np.testing.assert_array_equal(pd.read_csv("linkmix-out/labels.csv")["label"], expected.labels_)
+    np.savetxt("new.csv", [[1, 2, 3, 4], *IRIS[:2]], fmt="%g", delimiter=",")  # which might begin with names
+    result = run("predict", "linkmix-out/model.linkmix", "new.csv")
+    assert result.exit_code == 0, result.output
+    assert pd.read_csv("predicted.csv")["label"].tolist() == expected.predict([[1, 2, 3, 4], *IRIS[:2]]).tolist()
+    assert "Note: the first line of new.csv" in result.stderr
+    result = run("check-links", "iris.data", "iris.constraints")
+    assert "of 150 points can be used" in result.stdout
+    assert "Note: the first line" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -39,6 +39,7 @@ class Parquet:
     """
 
     unit = " rows"
+    remarks: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa

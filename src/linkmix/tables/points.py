@@ -46,6 +46,8 @@ class Points:
         "no values", "not chosen", "as you asked".
     files : tuple of Path
         The files in the order in which they were read, if there are several.
+    remarks : tuple of str
+        What was assumed about the files, such as that they have no header.
     described : Summary or None
         Summary of `X`, if reading has found it.
     """
@@ -57,6 +59,7 @@ class Points:
     id_column: str | None = None
     unused: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    remarks: tuple[str, ...] = ()
     described: Summary | None = field(default=None, repr=False)
 
     @property
@@ -91,7 +94,9 @@ def read_points(
         The file; or a folder, or a pattern such as ``parts/*.parquet``, whose files have the same columns and are read
         in the order of their names. A file is read as Parquet if it begins like Parquet, otherwise as text in UTF-8
         with column names in its first line. The separator is a tab if the name ends in ``.tsv`` and otherwise a comma;
-        if the first line has none, a comma, tab or semicolon that it has.
+        if the first line has none, a comma, tab or semicolon that it has. A first line of numbers, also separated by
+        spaces, is the first row of a file without names, whose columns are called column1, column2 and so on; unless
+        the numbers go up in equal steps, or `columns` are among them.
     id : str, optional
         Column with the ids, which are kept as text: 007 stays 007. By default the column called ``id``, if there is
         one; otherwise rows are numbered from 0.
@@ -130,7 +135,8 @@ def read_points(
     >>> points.unused
     {'id': 'ids', 'name': 'text'}
     """
-    return _read(open_source(Path(path)), id, columns, tuple(leave_out), texts, tuple(text_columns), progress)
+    wanted = [*(columns or ()), *leave_out, *text_columns, *([] if id is None else [id])]
+    return _read(open_source(Path(path), wanted), id, columns, tuple(leave_out), texts, tuple(text_columns), progress)
 
 
 def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats:
@@ -147,7 +153,7 @@ def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats
     -------
     ndarray of shape (n_rows, n_columns)
     """
-    source, names = open_file(path), list(columns)
+    source, names = open_file(path, columns), list(columns)
     source.choose(names, (), names)
     while True:
         try:
@@ -160,19 +166,21 @@ def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats
         return reading.X
 
 
-def column_names(path: str | os.PathLike[str]) -> list[str]:
+def column_names(path: str | os.PathLike[str], wanted: Sequence[str] = ()) -> list[str]:
     """Names of all columns of a file that `read_points` can read.
 
     Parameters
     ----------
     path : path
         The file, folder or pattern.
+    wanted : sequence of str
+        Names that the columns should have, if the first line of a file can be read in two ways.
 
     Returns
     -------
     list of str
     """
-    return open_source(Path(path)).names
+    return open_source(Path(path), wanted).names
 
 
 def _read(
@@ -190,7 +198,8 @@ def _read(
         raise BadFile(path, f"no columns are chosen: choose some of {listed(names)}")
     for name in [*([] if id_column is None else [id_column]), *(columns or ()), *leave_out, *text_columns]:
         if name not in names:
-            raise BadFile(path, f"there is no column {name!r}: choose from {listed(names)}")
+            why = f" ({source.remarks[0]})" if source.remarks else ""
+            raise BadFile(path, f"there is no column {name!r}{why}: choose from {listed(names)}")
     for place, name in enumerate(columns or ()):
         if name in columns[:place] or name == id_column or name in text_columns:  # type: ignore[index]
             other = "another use" if name in text_columns else "the ids" if name == id_column else "a feature twice"
@@ -252,7 +261,7 @@ def _read(
     ids = RowNumbers(reading.n_rows) if id_column is None else _ids(source, reading.texts[id_column], id_column)
     files = tuple(source.files) if isinstance(source, Parts) else ()
     unused = {name: unused[name] for name in names if name in unused}
-    return Points(ids, tuple(features), X, found_texts, id_column, unused, files, described)
+    return Points(ids, tuple(features), X, found_texts, id_column, unused, files, source.remarks, described)
 
 
 class _Reading:

@@ -11,6 +11,7 @@ from linkmix.basics.arrays import Floats
 from linkmix.basics.errors import BadFile
 from linkmix.data import scratch
 from linkmix.tables import text
+from linkmix.tables.header import read_header
 from linkmix.tables.text import MISSING, shortened
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class Text:
     Attributes
     ----------
     path : Path
-    names : list of str
-        Names of all columns.
+    header : Header
+        What the first line was taken for. It can be changed until the first reading.
     size, done : int
         Bytes of the file, and how many of them have been read.
     n_bytes, is_large : int and bool
@@ -47,12 +48,22 @@ class Text:
         text.check_text(path)
         self.path = path
         self.separator = text.find_separator(path)
-        self.names = text.read_header(path, self.separator)
+        self.header = read_header(path, self.separator)
         self.size, self.done = path.stat().st_size, 0
         self.n_bytes, self.is_large = self.size, self.size > scratch.IN_MEMORY
         self._kinds: dict[str, pa.DataType] = {}
         self._blank: set[str] = set()  # columns without a value in the first block of the file
         self._odd: set[str] = set()  # columns of numbers that Arrow does not know, such as +5
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all columns."""
+        return self.header.names
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was assumed about the file."""
+        return () if self.header.remark is None else (self.header.remark,)
 
     def choose(self, wanted: Sequence[str], as_text: Sequence[str], as_numbers: Sequence[str]) -> None:
         """Choose columns: the wanted ones by what their first values look like, the others as text or numbers."""
@@ -130,7 +141,7 @@ class Text:
 
     def place(self, row: int) -> tuple[Path, int | None]:
         """File and line that a row begins on."""
-        return self.path, text.line_of(self.path, self.separator, row)
+        return self.path, text.line_of(self.path, self.separator, row, not self.header.is_data)
 
     def refuse_text(self, name: str) -> NoReturn:
         """Name the first value of a column that is not a number."""
@@ -197,8 +208,9 @@ class Text:
     def _options(self, names: list[str], kinds: "Mapping[str, pa.DataType] | None") -> dict[str, Any]:
         from pyarrow import csv
 
+        n_skipped = 0 if self.header.is_data else 1
         return {
-            "read_options": csv.ReadOptions(column_names=self.names, skip_rows=0, skip_rows_after_names=1),
+            "read_options": csv.ReadOptions(column_names=self.names, skip_rows_after_names=n_skipped),
             "parse_options": csv.ParseOptions(delimiter=self.separator, newlines_in_values=self._has_quotes),
             "convert_options": csv.ConvertOptions(
                 include_columns=names,

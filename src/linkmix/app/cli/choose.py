@@ -46,13 +46,13 @@ def choose(
       linkmix choose points.csv --links links.csv --classes 3 --columns height,weight
     """  # noqa: D301
     with extras_needed(), bad_input():
-        from linkmix.app.cli.notes import as_option, doubts, tell
+        from linkmix.app.cli.notes import as_option, cautions, tell
         from linkmix.app.cli.points import read, standardised
         from linkmix.search import AutoLinkMixture
         from linkmix.search.choice import compare_shapes
 
         table, known = read(points, id_column, columns, links, leave_out=leave_out)
-        tell(doubts(table, chosen=columns is not None))
+        tell(cautions(table, chosen=columns is not None))
         choice = None
         with named_by_ids(links, table):
             if classes == "auto":

@@ -75,7 +75,7 @@ def compare(
     with extras_needed(), bad_input():
         import numpy as np
 
-        from linkmix.app.cli.notes import doubts, tell
+        from linkmix.app.cli.notes import cautions, tell
         from linkmix.app.cli.points import read, standardised
         from linkmix.basics.errors import BadFile
         from linkmix.basics.files import aside
@@ -85,7 +85,7 @@ def compare(
         from linkmix.study.registry import METHODS
 
         table, _ = read(points, id_column, columns, None, text_columns=[truth], leave_out=leave_out)
-        tell(doubts(table, chosen=columns is not None))
+        tell(cautions(table, chosen=columns is not None))
         y = table.texts[truth]
         if "" in set(y):
             row = int(np.flatnonzero(y == "")[0])

@@ -82,14 +82,14 @@ def label(
       linkmix label points.csv --classes 3 --port 0 --no-browser
     """  # noqa: D301
     with extras_needed(), bad_input():
-        from linkmix.app.cli.notes import doubts, tell
+        from linkmix.app.cli.notes import cautions, tell
         from linkmix.app.label import server
         from linkmix.app.label.session import Session
         from linkmix.tables import read_points
 
         say(f"Reading {points} ...")
         table = read_points(points, id=id_column, columns=columns, leave_out=leave_out)
-        tell(doubts(table, chosen=columns is not None))
+        tell(cautions(table, chosen=columns is not None))
         if links is None and table.files:
             raise BadInput("--links is missing: say where the answers about a table of several files go")
         links = links or points.with_name(f"{points.stem}-links.csv")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from linkmix.tables import Points
 
 MOST_PAIRS = 5
@@ -13,7 +15,7 @@ MOST_PAIRS = 5
 
 
 def about(table: "Points", *, chosen: bool) -> list[str]:
-    """Files, suspicious columns and missing values.
+    """Files and what was assumed about them, suspicious columns and missing values.
 
     Parameters
     ----------
@@ -31,19 +33,20 @@ def about(table: "Points", *, chosen: bool) -> list[str]:
     if table.files:
         first, last = table.files[0].name, table.files[-1].name
         notes.append(f"{len(table.files):,} files are one table, in the order of their names: from {first} to {last}")
-    notes += doubts(table, chosen=chosen)
+    notes += cautions(table, chosen=chosen)
     n_missing = table.X.size - int(table.summary.n_values.sum())
     if n_missing:
         notes.append(f"{n_missing:,} values are missing; each class fills them in with what it expects")
     return notes
 
 
-def doubts(table: "Points", *, chosen: bool) -> list[str]:
-    """Columns that are used and probably should not be, each with the remedy."""
+def cautions(table: "Points", *, chosen: bool) -> list[str]:
+    """What was assumed about files, and columns that are used and probably should not be, each with the remedy."""
     from linkmix.tables import suspect
 
     found = suspect(table)
-    notes = [
+    notes = list(table.remarks)
+    notes += [
         f"column {name!r} numbers the rows, and classes are made by it like by any other: {_remedy([name], chosen)}"
         for name in found.running
     ]
@@ -60,7 +63,7 @@ def doubts(table: "Points", *, chosen: bool) -> list[str]:
     return notes
 
 
-def tell(notes: list[str]) -> None:
+def tell(notes: "Iterable[str]") -> None:
     """Print notes beside the result of a command."""
     for note in notes:
         click.echo(f"Note: {note}.", err=True)

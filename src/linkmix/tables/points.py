@@ -42,8 +42,8 @@ class Points:
     id_column : str or None
         Name of the column with the ids.
     unused : mapping of str to str
-        The columns that are not in `X`, in the order of the file, each with the reason in a few words: "ids", "text",
-        "no values", "not chosen", "as you asked".
+        The columns that are not in `X`, in the order of the file, each with the reason in a few words: "ids",
+        "text", "text, such as '70 kg'" if most of it looks like numbers, "no values", "not chosen", "as you asked".
     files : tuple of Path
         The files in the order in which they were read, if there are several.
     remarks : tuple of str

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOSTLY = 0.5
 """A column with a larger share of numbers than this is numeric, and its other values are mistakes."""
-_LIKE_A_NUMBER = r"^\s*[-+]?(\d|\.\d|(?i:inf))"
+_LIKE_A_NUMBER = r"^\s*[-+]?[$€£¥]?\s*(\d|\.\d|(?i:inf))"
 
 Columns = dict[str, "pa.ChunkedArray"]
 
@@ -53,6 +53,7 @@ class Text:
         self.n_bytes, self.is_large = self.size, self.size > scratch.IN_MEMORY
         self._kinds: dict[str, pa.DataType] = {}
         self._blank: set[str] = set()  # columns without a value in the first block of the file
+        self._examples: dict[str, str] = {}  # from columns of texts that look like numbers, such as 70 kg
         self._odd: set[str] = set()  # columns of numbers that Arrow does not know, such as +5
 
     @property
@@ -83,7 +84,7 @@ class Text:
 
     def kind_of(self, name: str) -> str:
         """What a column holds that is not read as numbers, in a word."""
-        return "text"
+        return f"text, such as {shortened(self._examples[name])}" if name in self._examples else "text"
 
     def is_blank(self, name: str) -> bool:
         """Whether the beginning of the file does not tell what a column holds."""
@@ -122,6 +123,7 @@ class Text:
         if odd:
             self._odd |= odd
             raise ReadAgain
+        self._examples = {name: doubt.example for name, doubt in doubts.items() if doubt.holds_numbers}
 
     def as_numbers(self, name: str, column: "pa.ChunkedArray") -> Floats:
         """Values of a column, NaN where there is none."""
@@ -266,6 +268,7 @@ class _Doubt:
 
     def __init__(self) -> None:
         self.n_alike = self.n_filled = 0
+        self.example = ""
 
     def look(self, column: "pa.ChunkedArray") -> None:
         """Count texts."""
@@ -274,7 +277,10 @@ class _Doubt:
 
         alike = pc.match_substring_regex(column, _LIKE_A_NUMBER)
         missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(sorted(MISSING)))
-        self.n_alike += pc.sum(alike).as_py() or 0
+        n_alike = pc.sum(alike).as_py() or 0
+        if n_alike and not self.n_alike:
+            self.example = column[pc.index(alike, True).as_py()].as_py()
+        self.n_alike += n_alike
         self.n_filled += len(column) - (pc.sum(missing).as_py() or 0)
 
     @property

@@ -46,10 +46,11 @@ class Header:
     def remark(self) -> str | None:
         """What was assumed, for the user."""
         if self.is_data:
-            called = "column1" if len(self.first) == 1 else f"column1 to column{len(self.first)}"
+            called = f"columns are called column1 to column{len(self.first)}"
+            called = "its column is called column1" if len(self.first) == 1 else called
             return (
                 f"the first line of {self.path.name} holds only numbers, so it is the first row of data, and the file "
-                f"has no header; columns are called {called}"
+                f"has no header; {called}"
             )
         if self.is_sure:
             return None

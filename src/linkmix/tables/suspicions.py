@@ -15,6 +15,8 @@ FEWEST_ROWS = 10
 """With fewer rows than this, numbers may follow each other by chance."""
 _MARKS = 2**26
 """Numbers that are looked for in one pass: 64 megabytes of marks."""
+_GLANCE = 1000
+"""Rows that are compared first."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +92,15 @@ def _repeated(points: Points) -> tuple[tuple[str, str], ...]:
     alike: dict[object, list[int]] = defaultdict(list)
     for place in np.flatnonzero(found.low < found.high).tolist():
         alike[(found.n_values[place], found.low[place], found.high[place])].append(place)
-    places = [place for group in alike.values() if len(group) > 1 for place in group]
-    if not places:
-        return ()
-    first_of: dict[int, int] = {}
-    repeated = []
-    for place, code in sorted(zip(places, _codes(points.X, places).tolist(), strict=True)):
-        if first_of.setdefault(code, place) != place:
-            repeated.append((points.columns[place], points.columns[first_of[code]]))
-    return tuple(repeated)
+    for X in (points.X[:_GLANCE], points.X):  # the first rows tell most columns apart
+        places = sorted(place for group in alike.values() if len(group) > 1 for place in group)
+        if not places:
+            return ()
+        alike = defaultdict(list)
+        for place, code in zip(places, _codes(X, places).tolist(), strict=True):
+            alike[code].append(place)
+    copies = sorted((place, group[0]) for group in alike.values() for place in group[1:])
+    return tuple((points.columns[place], points.columns[first]) for place, first in copies)
 
 
 def _codes(X: Floats, places: list[int]) -> Array:

@@ -355,20 +355,107 @@ def test_the_table_of_bad_input_is_long():
 
 
 @pytest.mark.parametrize(
-    ("points", "note"),
+    ("points", "said"),
     [
-        ("id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n", "the same value in every row, so no use for clustering: c"),
-        ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "left out because they hold no values: gap"),
-        ("id,x,y\na,1,2\nb,,3\nc,5,\nd,6,1\n", "2 values are missing"),
+        (
+            "id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n",
+            "Used 1 column: x.\nLeft out: c (the same value in every row), id (ids).\n",
+        ),
+        ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "Used 1 column: x.\nLeft out: id (ids), gap (no values).\n"),
+        ("name,x,y\na,1,2\nb,3,3\nc,5,7\nd,6,1\n", "Used 2 columns: x, y.\nLeft out: name (text).\n"),
+        ("x,y\n1,2\n,3\n5,\n6,1\n", "Used 2 columns: x, y.\nNote: 2 values are missing"),
     ],
 )
-def test_odd_columns_are_noted(points, note, tmp_path, monkeypatch):
+def test_what_was_used_is_said(points, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "points.csv").write_text(points)
     result = run("fit", "points.csv", "--classes", 2)
     assert result.exit_code == 0, result.output
-    assert f"Note: {note}" in result.output
-    assert note in re.sub("</?bdi>", "", (tmp_path / "linkmix-out" / "report.html").read_text())
+    assert said in result.output
+    report = re.sub("</?bdi>", "", (tmp_path / "linkmix-out" / "report.html").read_text())
+    assert all(line.removeprefix("Note: ") in report for line in said.splitlines())
+
+
+def test_only_the_first_of_many_columns_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 40)), columns=[f"c{j}" for j in range(40)])
+    table.to_csv("points.csv", index=False)
+    result = run("fit", "points.csv", "--classes", 2, "--method", "gmm", "--covariance", "diag", "--columns", "c0,c39")
+    assert "Used 2 columns: c0, c39.\nLeft out: c1 (not chosen), c2 (not chosen)" in result.output
+    assert "c15 (not chosen), and 23 more.\n" in result.output
+
+
+def test_suspicious_columns_are_noted_and_can_be_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40, 2)), columns=["age", "spend, total"])
+    table.insert(0, "customer_id", np.arange(40) + 1000)
+    table["copy"], table["class"] = table["spend, total"], rng.integers(2, size=40)
+    table.to_csv("points.csv", index=False)
+    simple = ("--classes", 2, "--method", "linkmix")
+    result = run("fit", "points.csv", *simple)
+    assert result.exit_code == 0, result.output
+    assert "Used 5 columns: customer_id, age, spend, total, copy, class.\n" in result.output
+    notes = [line for line in result.output.splitlines() if line.startswith("Note: ")]
+    assert [("customer_id" in note, "'class'" in note, "'copy' as 'spend, total'" in note) for note in notes] == [
+        (True, False, False), (False, True, False), (False, False, True)
+    ]  # fmt: skip
+    for note in notes:
+        option = note.removesuffix(".").split("add --leave-out ")[1]
+        left = run("fit", "points.csv", *simple, "--leave-out", option)
+        assert f"Left out: {option} (as you asked).\n" in left.output
+        assert note not in left.output
+    assert "numbers the rows" in (tmp_path / "linkmix-out" / "report.html").read_text()
+    result = run("fit", "points.csv", *simple, "--leave-out", "customer_id,copy,class")
+    assert "Used 2 columns: age, spend, total.\n" in result.output
+    assert "Note" not in result.output
+    assert "take it out of --columns" in run("fit", "points.csv", *simple, "--columns", "age,class").output
+    result = run("choose", "points.csv", "--classes", 2, "--leave-out", "customer_id,copy")
+    assert "column 'class' may be the answer" in result.stderr
+    assert "--classes 2 --method" in result.stdout.splitlines()[-1]
+    assert " --leave-out customer_id,copy " in result.stdout.splitlines()[-1]
+    result = run(
+        "compare", "points.csv", "--truth", "class", "--methods", "gmm", "--n-links", 0, "--trials", 1, "--jobs", 1
+    )
+    assert "customer_id" in result.stderr
+    assert "'class'" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--leave-out", "z"], "points.csv: there is no column 'z': choose from 'id', 'x', 'y'"),
+        (["--leave-out", "x", "--columns", "x,y"], "column 'x' is left out and also chosen as a feature"),
+        (["--leave-out", "id"], "column 'id' is left out and also chosen as the ids"),
+        (["--leave-out", "x,y"], "no column holds numbers besides the ids in 'id' and 'x', 'y', which you leave out"),
+    ],
+)
+def test_columns_that_cannot_be_left_out(options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "points.csv").write_text("id,x,y\na,1,2\nb,2,3\nc,5,1\nd,6,1\n")
+    for command in ("fit", "label", "choose"):
+        assert message in one_message(run(command, "points.csv", "--classes", 2, *options))
+
+
+def test_a_file_without_header_as_that_of_cop_kmeans(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("iris.data", IRIS, fmt="%g", delimiter="\t")
+    kinds = [*((a, b, 1) for a, b in LINKS.must.tolist()), *((a, b, -1) for a, b in LINKS.cannot.tolist())]
+    (tmp_path / "iris.constraints").write_text("".join(f"{a}\t{b}\t{kind}\n" for a, b, kind in kinds))
+    result = run("fit", "iris.data", "--links", "iris.constraints", "--classes", 3)
+    assert result.exit_code == 0, result.output
+    assert "150 points, 4 columns, 3 classes.\n" in result.output
+    assert "Note: the first line of iris.data holds only numbers" in result.output
+    expected = AutoLinkMixture(3, random_state=0).fit(IRIS, links=LINKS)
+    np.testing.assert_array_equal(pd.read_csv("linkmix-out/labels.csv")["label"], expected.labels_)
+    np.savetxt("new.csv", [[1, 2, 3, 4], *IRIS[:2]], fmt="%g", delimiter=",")  # which might begin with names
+    result = run("predict", "linkmix-out/model.linkmix", "new.csv")
+    assert result.exit_code == 0, result.output
+    assert pd.read_csv("predicted.csv")["label"].tolist() == expected.predict([[1, 2, 3, 4], *IRIS[:2]]).tolist()
+    assert "Note: the first line of new.csv" in result.stderr
+    result = run("check-links", "iris.data", "iris.constraints")
+    assert "of 150 points can be used" in result.stdout
+    assert "Note: the first line" in result.stderr
 
 
 @pytest.mark.parametrize(

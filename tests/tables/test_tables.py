@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from linkmix import Links
 from linkmix.basics.errors import BadFile
+from linkmix.data import scratch
 from linkmix.tables import read_link_lines, read_links, read_points, write_labels, write_links
 
 
@@ -278,3 +279,32 @@ def test_labels_are_a_table_that_pandas_reads(tmp_path):
 def test_json_lines_are_plain_json(tmp_path):
     write_links(tmp_path / "l.jsonl", Links(must=[(0, 1)], must_confidence=0.9), ["é", "b"])
     assert json.loads((tmp_path / "l.jsonl").read_text()) == {"a": "é", "b": "b", "kind": "must", "confidence": 0.9}
+
+
+def test_columns_that_are_not_used_are_known_with_the_reason(tmp_path, monkeypatch):
+    path = write(tmp_path, "points.csv", "id,name,x,y,gap,class\na,anna,1,2,,b\nb,bob,3,4,,c\n")
+    points = read_points(path, text_columns=["class"])
+    assert points.unused == {"id": "ids", "name": "text", "gap": "no values", "class": "read as text"}
+    points = read_points(path, columns=["y"], texts=False)
+    assert points.unused == {
+        "id": "ids", "name": "not chosen", "x": "not chosen", "gap": "not chosen", "class": "not chosen"
+    }  # fmt: skip
+    path = write(
+        tmp_path, "odd.csv", 'x,spend,weight,day,name,cost\n1,"10,216.49",70.9 kg,,anna,€3\n2,"1,3",,2020-01-01,7b,€4\n'
+    )
+    for large in (False, True):
+        if large:
+            monkeypatch.setattr(scratch, "IN_MEMORY", 1)
+        assert read_points(path, texts=False).unused == {
+            "spend": "text, such as '10,216.49'",
+            "weight": "text, such as '70.9 kg'",
+            "day": "text, such as '2020-01-01'",
+            "name": "text",
+            "cost": "text, such as '€3'",
+        }
+    frame = pd.DataFrame({"x": [1, 2], "day": pd.to_datetime(["2020-01-01", "2020-01-02"]), "name": ["a", "b"]})
+    frame["kind"] = frame["name"].astype("category")
+    frame.to_parquet(tmp_path / "points.parquet")
+    found = read_points(tmp_path / "points.parquet").unused
+    assert (list(found), found["name"], found["kind"]) == (["day", "name", "kind"], "text", "text")
+    assert found["day"].startswith("timestamp")

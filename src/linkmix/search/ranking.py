@@ -84,7 +84,7 @@ def weigh(probabilities: Floats, links: Links, least: float = SETTINGS.least) ->
         is_broken = (labels[a] == labels[b]) != wanted
         if confidence is None:  # all are certain
             n_links += len(pairs)
-            broken += np.count_nonzero(is_broken)
+            broken += int(np.count_nonzero(is_broken))
             total += float(np.log(np.maximum(holds, least)).sum())
             continue
         sure = confidence

@@ -5,11 +5,13 @@ from linkmix.tables.examination import Examination, examine_links
 from linkmix.tables.labels import write_labels
 from linkmix.tables.links import LinkLine, read_link_lines, read_links, to_links, write_links
 from linkmix.tables.points import Points, column_names, read_numbers, read_points
+from linkmix.tables.suspicions import Suspicions, suspect
 
 __all__ = [
     "Examination",
     "LinkLine",
     "Points",
+    "Suspicions",
     "column_names",
     "examine_links",
     "piled",
@@ -17,6 +19,7 @@ __all__ = [
     "read_links",
     "read_numbers",
     "read_points",
+    "suspect",
     "to_links",
     "write_labels",
     "write_links",

@@ -2,7 +2,7 @@
 
 import glob
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -20,10 +20,10 @@ ENDINGS = (".parquet", ".pq", ".csv", ".tsv")
 """Endings of the files of a folder that are parts of a table."""
 
 
-def open_source(path: Path) -> "Text | Parquet | Parts":
+def open_source(path: Path, wanted: Collection[str] = ()) -> "Text | Parquet | Parts":
     """A table in a file, or in all files of a folder or a pattern such as ``parts/*.parquet``."""
-    files = files_of(path)
-    return open_file(files[0]) if len(files) == 1 else Parts(path, [open_file(file) for file in files])
+    sources = [open_file(file, wanted) for file in files_of(path)]
+    return sources[0] if len(sources) == 1 else Parts(path, sources)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -77,17 +77,24 @@ class Parts:
 
     def __init__(self, path: Path, sources: "Sequence[Text | Parquet]") -> None:
         first = sources[0]
+        texts = [source for source in sources if isinstance(source, Text)]
+        if any(source.header.is_data for source in texts):  # what looks like names may be numbers of a row elsewhere
+            for text in texts:
+                text.header = text.header.as_data() if text.header.may_be_data else text.header
+        expected = dict.fromkeys(first.names)
         for source in sources[1:]:
             if type(source) is not type(first):
                 raise BadFile(source.path, f"is not the same kind of file as {first.path}: give files of one kind")
-            missing = [name for name in first.names if name not in source.names]
-            added = [name for name in source.names if name not in first.names]
+            found = dict.fromkeys(source.names)
+            missing = [name for name in expected if name not in found]
+            added = [name for name in found if name not in expected]
             if missing or added:
                 lacks = f"has no column {listed(missing)}, which {first.path} has" if missing else ""
                 more = f"has column {listed(added)}, which {first.path} does not have" if added else ""
                 said = " and ".join(filter(None, (lacks, more)))
                 raise BadFile(source.path, f"{said}: give all files the same columns")
         self.path, self.names, self.unit = path, first.names, first.unit
+        self.remarks = tuple(f"{remark}; so it is with all {len(sources)} files" for remark in first.remarks)
         self.files = [source.path for source in sources]
         self.size, self.done = sum(source.size for source in sources), 0
         self._sources = sources
@@ -118,6 +125,10 @@ class Parts:
         for source in self._sources:
             source.settle(name, kinds[0])
         return kinds[0]
+
+    def kind_of(self, name: str) -> str:
+        """What a column holds that is not read as numbers, in a word."""
+        return self._now.kind_of(name)
 
     def batches(self) -> Iterator[tuple[int, Columns]]:
         """Number of rows and all chosen columns, batch by batch, file by file."""

@@ -20,6 +20,8 @@ from linkmix.tables.text import listed
 
 Source = Parquet | Text | Parts
 """Tables that points are read from."""
+IDS, LEFT_OUT, NO_VALUES, NOT_CHOSEN, TO_BE_TEXT = "ids", "as you asked", "no values", "not chosen", "read as text"
+"""Why columns are not used, besides what they hold."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,13 @@ class Points:
         The columns that are not numeric, as text, each of shape (n_samples,).
     id_column : str or None
         Name of the column with the ids.
-    left_out : tuple of str
-        Columns without any value, which are in neither `X` nor `texts`.
+    unused : mapping of str to str
+        The columns that are not in `X`, in the order of the file, each with the reason in a few words: "ids",
+        "text", "text, such as '70 kg'" if most of it looks like numbers, "no values", "not chosen", "as you asked".
     files : tuple of Path
         The files in the order in which they were read, if there are several.
+    remarks : tuple of str
+        What was assumed about the files, such as that they have no header.
     described : Summary or None
         Summary of `X`, if reading has found it.
     """
@@ -52,9 +57,15 @@ class Points:
     X: Floats
     texts: Mapping[str, Array] = field(default_factory=dict)
     id_column: str | None = None
-    left_out: tuple[str, ...] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    remarks: tuple[str, ...] = ()
     described: Summary | None = field(default=None, repr=False)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns without any value, which are in neither `X` nor `texts`."""
+        return tuple(name for name, why in self.unused.items() if why == NO_VALUES)
 
     @cached_property
     def summary(self) -> Summary:
@@ -67,6 +78,7 @@ def read_points(
     id: str | None = None,
     columns: Sequence[str] | None = None,
     *,
+    leave_out: Sequence[str] = (),
     texts: bool = True,
     text_columns: Sequence[str] = (),
     progress: bool = False,
@@ -82,13 +94,17 @@ def read_points(
         The file; or a folder, or a pattern such as ``parts/*.parquet``, whose files have the same columns and are read
         in the order of their names. A file is read as Parquet if it begins like Parquet, otherwise as text in UTF-8
         with column names in its first line. The separator is a tab if the name ends in ``.tsv`` and otherwise a comma;
-        if the first line has none, a comma, tab or semicolon that it has.
+        if the first line has none, a comma, tab or semicolon that it has. A first line of numbers, also separated by
+        spaces, is the first row of a file without names, whose columns are called column1, column2 and so on; unless
+        the numbers go up in equal steps, or `columns` are among them.
     id : str, optional
         Column with the ids, which are kept as text: 007 stays 007. By default the column called ``id``, if there is
         one; otherwise rows are numbered from 0.
     columns : sequence of str, optional
         Columns to use as features, in this order. By default all columns of numbers other than the ids; in Parquet also
         those of truth values.
+    leave_out : sequence of str
+        Columns not to use as features, whatever they hold.
     texts : bool, default=True
         Whether to keep the other columns as text.
     text_columns : sequence of str
@@ -116,8 +132,11 @@ def read_points(
     (['007', '008'], ('height', 'weight'), [[1.8, 75.0], [1.65, nan]])
     >>> points.texts["name"].tolist()
     ['anna', 'bob']
+    >>> points.unused
+    {'id': 'ids', 'name': 'text'}
     """
-    return _read(open_source(Path(path)), id, columns, texts, tuple(text_columns), progress)
+    wanted = [*(columns or ()), *leave_out, *text_columns, *([] if id is None else [id])]
+    return _read(open_source(Path(path), wanted), id, columns, tuple(leave_out), texts, tuple(text_columns), progress)
 
 
 def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats:
@@ -134,7 +153,7 @@ def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats
     -------
     ndarray of shape (n_rows, n_columns)
     """
-    source, names = open_file(path), list(columns)
+    source, names = open_file(path, columns), list(columns)
     source.choose(names, (), names)
     while True:
         try:
@@ -147,25 +166,28 @@ def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats
         return reading.X
 
 
-def column_names(path: str | os.PathLike[str]) -> list[str]:
+def column_names(path: str | os.PathLike[str], wanted: Sequence[str] = ()) -> list[str]:
     """Names of all columns of a file that `read_points` can read.
 
     Parameters
     ----------
     path : path
         The file, folder or pattern.
+    wanted : sequence of str
+        Names that the columns should have, if the first line of a file can be read in two ways.
 
     Returns
     -------
     list of str
     """
-    return open_source(Path(path)).names
+    return open_source(Path(path), wanted).names
 
 
 def _read(
     source: Source,
     id: str | None,
     columns: Sequence[str] | None,
+    leave_out: tuple[str, ...],
     texts: bool,
     text_columns: tuple[str, ...],
     progress: bool,
@@ -174,15 +196,21 @@ def _read(
     id_column = id if id is not None else next((name for name in names if name == "id"), None)
     if columns is not None and not columns:
         raise BadFile(path, f"no columns are chosen: choose some of {listed(names)}")
-    for name in [*([] if id_column is None else [id_column]), *(columns or ()), *text_columns]:
+    for name in [*([] if id_column is None else [id_column]), *(columns or ()), *leave_out, *text_columns]:
         if name not in names:
-            raise BadFile(path, f"there is no column {name!r}: choose from {listed(names)}")
+            why = f" ({source.remarks[0]})" if source.remarks else ""
+            raise BadFile(path, f"there is no column {name!r}{why}: choose from {listed(names)}")
     for place, name in enumerate(columns or ()):
         if name in columns[:place] or name == id_column or name in text_columns:  # type: ignore[index]
             other = "another use" if name in text_columns else "the ids" if name == id_column else "a feature twice"
             raise BadFile(path, f"column {name!r} is chosen as a feature and also as {other}: choose it once")
+    for name in leave_out:
+        if name == id_column or name in (columns or ()) or name in text_columns:
+            other = "the ids" if name == id_column else "a feature" if name in (columns or ()) else "another use"
+            raise BadFile(path, f"column {name!r} is left out and also chosen as {other}: decide for one")
     others = [name for name in names if name not in {id_column, *text_columns}]
-    candidates = others if columns is None else list(columns)  # for features
+    kept = [name for name in others if name not in leave_out]
+    candidates = kept if columns is None else list(columns)  # for features
     kept_texts = [*text_columns, *(name for name in others if texts and name not in candidates)]
     as_text = [*kept_texts, *([] if id_column is None else [id_column])]
     source.choose(candidates, as_text, columns or ())
@@ -196,7 +224,10 @@ def _read(
     if not reading.n_rows:
         raise BadFile(path, "has column names but no rows: give a row for each point")
     found_texts: dict[str, Array] = {}
-    left_out: list[str] = []
+    unused = {name: LEFT_OUT if name in leave_out else NOT_CHOSEN for name in others if name not in candidates}
+    unused |= dict.fromkeys(text_columns, TO_BE_TEXT)
+    if id_column is not None:
+        unused[id_column] = IDS
     for name in [name for name in names if name in {*candidates, *kept_texts}]:
         is_empty = not reading.n_filled[name]
         if columns is not None and name in columns:
@@ -205,12 +236,17 @@ def _read(
             if name not in reading.numbers:
                 source.refuse_text(name)
         elif is_empty and name not in text_columns:
-            left_out.append(name)
-        elif name in reading.texts:
+            unused[name] = NO_VALUES
+            continue
+        if name in candidates and name not in reading.numbers:
+            unused[name] = source.kind_of(name)
+        if name in reading.texts:
             found_texts[name] = np.array(reading.texts[name].column().to_pylist(), dtype=object)
     features = [name for name in reading.numbers if reading.n_filled[name]]
     if not features:
-        hint = "" if id_column is None else f" besides the ids in {id_column!r}"
+        besides = [] if id_column is None else [f"the ids in {id_column!r}"]
+        besides += [f"{listed(leave_out)}, which you leave out"] if leave_out else []
+        hint = f" besides {' and '.join(besides)}" if besides else ""
         raise BadFile(path, f"no column holds numbers{hint} (columns: {listed(names)}): give numbers to cluster by")
     for name in features:
         if name in reading.infinite:
@@ -224,7 +260,8 @@ def _read(
         described = Summary(*(array[kept] for array in astuple(described)))
     ids = RowNumbers(reading.n_rows) if id_column is None else _ids(source, reading.texts[id_column], id_column)
     files = tuple(source.files) if isinstance(source, Parts) else ()
-    return Points(ids, tuple(features), X, found_texts, id_column, tuple(left_out), files, described)
+    unused = {name: unused[name] for name in names if name in unused}
+    return Points(ids, tuple(features), X, found_texts, id_column, unused, files, source.remarks, described)
 
 
 class _Reading:

@@ -74,19 +74,21 @@ def refuse_bytes(path: Path) -> None:
 
 
 def find_separator(path: Path) -> str:
-    """The separator that the ending of the file calls for, unless the first line has only another one."""
+    """The separator that the ending of the file calls for, unless the first line has only another one.
+
+    A space is a separator only between numbers, since names of columns may have spaces.
+    """
     with path.open("rb") as file:
         first = file.readline(_SAMPLE).decode("utf-8-sig", errors="replace")
     expected = SEPARATORS.get(path.suffix.lower(), ",")
     others = [separator for separator in (",", "\t", ";") if separator in first]
+    values = first.split()
+    if not others and len(values) > 1 and all(as_number(value) is not None for value in values):
+        if first.rstrip("\r\n") != " ".join(values):
+            remedy = "separate them by one, or by commas, for example with awk '{$1=$1} 1'"
+            raise BadFile(path, f"values are not separated by single spaces: {remedy}", 1)
+        return " "
     return others[0] if others and expected not in first else expected
-
-
-def read_header(path: Path, separator: str) -> list[str]:
-    """Column names of the first record: none empty, all different."""
-    line, names = next(records(path, separator))
-    check_names(path, names, line)
-    return names
 
 
 def check_names(path: Path, names: Iterable[str], line: int | None = None) -> None:
@@ -99,9 +101,9 @@ def check_names(path: Path, names: Iterable[str], line: int | None = None) -> No
             raise BadFile(path, f"columns {place_of[name]} and {place} are both called {name!r}: rename one", line)
 
 
-def line_of(path: Path, separator: str, row: int) -> int | None:
-    """Line on which a row begins; rows are counted from 0 after the header."""
-    for number, (line, _) in enumerate(records(path, separator), -1):
+def line_of(path: Path, separator: str, row: int, has_header: bool = True) -> int | None:
+    """Line on which a row begins; rows are counted from 0 after the header, if there is one."""
+    for number, (line, _) in enumerate(records(path, separator), -1 if has_header else 0):
         if number == row:
             return line
     return None
@@ -129,6 +131,11 @@ def listed(names: Iterable[str], at_most: int = 8) -> str:
     names = list(names)
     more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
     return ", ".join(map(repr, names[:at_most])) + more
+
+
+def shortened(value: str, at_most: int = 40) -> str:
+    """A value in quotes, cut if it is long."""
+    return repr(value if len(value) <= at_most else value[: at_most - 3] + "...")
 
 
 def as_file(path: str | os.PathLike[str]) -> Path:

@@ -63,17 +63,15 @@ def ask(
     """  # noqa: D301
     with extras_needed(), bad_input():
         from linkmix.app.cli.points import refuse_gaps
-        from linkmix.app.cli.saved_models import load, scaled
+        from linkmix.app.cli.saved_models import load, read_for, scaled
         from linkmix.links import Links
         from linkmix.queries import STRATEGIES, Questioner
-        from linkmix.tables import column_names, read_links, read_points
+        from linkmix.tables import read_links
 
         if strategy not in STRATEGIES:
             raise BadInput(f"--strategy {strategy} is not known: choose from {', '.join(STRATEGIES)}")
         saved, notes = load(model)
-        if id_column is None and notes.get("id") in column_names(points):
-            id_column = notes["id"]
-        table = read_points(points, id=id_column, columns=notes["columns"])
+        table = read_for(notes, points, id_column, texts=True)
         refuse_gaps(points, table, saved, "this model")
         before = read_links(links_path, table.ids) if links_path.exists() else Links()
         labels = saved.predict(scaled(table.X, notes))

@@ -33,9 +33,11 @@ def check_links(points: Path, links: Path, id_column: str | None) -> None:
       linkmix check-links cells.parquet links.jsonl --id cell
     """  # noqa: D301
     with extras_needed(), bad_input():
+        from linkmix.app.cli.notes import tell
         from linkmix.tables import examine_links, read_points
 
         table = read_points(points, id=id_column, texts=False, progress=watched())
+        tell(table.remarks)
         found = examine_links(links, table.ids)
     show(found, table)
     if not found.sound:

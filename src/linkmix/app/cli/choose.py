@@ -1,11 +1,20 @@
 """The command choose."""
 
+import shlex
 from pathlib import Path
 
 import click
 
 from linkmix.app.cli.failures import bad_input, extras_needed, named_by_ids
-from linkmix.app.cli.options import FILE, Classes, columns_option, id_option, points_argument, seed_option
+from linkmix.app.cli.options import (
+    FILE,
+    Classes,
+    columns_option,
+    id_option,
+    leave_out_option,
+    points_argument,
+    seed_option,
+)
 from linkmix.app.cli.terminal import print_table, progress, say, watched
 
 
@@ -15,6 +24,7 @@ from linkmix.app.cli.terminal import print_table, progress, say, watched
 @click.option("--classes", type=Classes(), default="auto", show_default=True, help="Number of classes, if you know it.")
 @id_option
 @columns_option
+@leave_out_option
 @seed_option
 def choose(
     points: Path,
@@ -22,6 +32,7 @@ def choose(
     classes: int | str,
     id_column: str | None,
     columns: list[str] | None,
+    leave_out: list[str],
     seed: int,
 ) -> None:
     """Choose the number of classes and the shape of the mixture.
@@ -35,11 +46,13 @@ def choose(
       linkmix choose points.csv --links links.csv --classes 3 --columns height,weight
     """  # noqa: D301
     with extras_needed(), bad_input():
+        from linkmix.app.cli.notes import as_option, cautions, tell
         from linkmix.app.cli.points import read, standardised
         from linkmix.search import AutoLinkMixture
         from linkmix.search.choice import compare_shapes
 
-        table, known = read(points, id_column, columns, links)
+        table, known = read(points, id_column, columns, links, leave_out=leave_out)
+        tell(cautions(table, chosen=columns is not None))
         choice = None
         with named_by_ids(links, table):
             if classes == "auto":
@@ -78,5 +91,7 @@ def choose(
     ]
     print_table(["clusters per class", "covariance", "links missed by the points alone", "BIC", ""], rows)
     given = "" if links is None else f" --links {links}"
+    for flag, names in (("--columns", columns), ("--leave-out", leave_out)):
+        given += f" {flag} {shlex.quote(as_option(names))}" if names else ""
     chosen = f"--clusters-per-class {best['clusters_per_class']} --covariance {best['covariance_type']}"
     click.echo(f"\nlinkmix fit {points}{given} --classes {n_classes} --method linkmix {chosen} --scale")

@@ -14,6 +14,7 @@ from linkmix.app.cli.options import (
     columns_option,
     id_option,
     jobs_option,
+    leave_out_option,
     out_option,
     points_argument,
 )
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--truth", type=ColumnName(), required=True, help="Column with the true class of each row.")
 @id_option
 @columns_option
+@leave_out_option
 @click.option("--methods", type=Names(), help="Methods, separated by commas. Default: all.")
 @click.option(
     "--n-links",
@@ -51,6 +53,7 @@ def compare(
     truth: str,
     id_column: str | None,
     columns: list[str] | None,
+    leave_out: list[str],
     methods: list[str] | None,
     n_links: list[int],
     trials: int,
@@ -72,6 +75,7 @@ def compare(
     with extras_needed(), bad_input():
         import numpy as np
 
+        from linkmix.app.cli.notes import cautions, tell
         from linkmix.app.cli.points import read, standardised
         from linkmix.basics.errors import BadFile
         from linkmix.basics.files import aside
@@ -80,7 +84,8 @@ def compare(
         from linkmix.study.paper.figures import purity_against_links
         from linkmix.study.registry import METHODS
 
-        table, _ = read(points, id_column, columns, None, text_columns=[truth])
+        table, _ = read(points, id_column, columns, None, text_columns=[truth], leave_out=leave_out)
+        tell(cautions(table, chosen=columns is not None))
         y = table.texts[truth]
         if "" in set(y):
             row = int(np.flatnonzero(y == "")[0])

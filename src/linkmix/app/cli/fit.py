@@ -15,6 +15,7 @@ from linkmix.app.cli.options import (
     MethodName,
     columns_option,
     id_option,
+    leave_out_option,
     out_option,
     points_argument,
     seed_option,
@@ -48,6 +49,7 @@ MOST_COLUMNS = 2000
 )
 @id_option
 @columns_option
+@leave_out_option
 @click.option(
     "--method",
     type=MethodName(),
@@ -85,6 +87,7 @@ def fit(
     classes: int | str,
     id_column: str | None,
     columns: list[str] | None,
+    leave_out: list[str],
     method: str,
     clusters_per_class: int | None,
     covariance: str | None,
@@ -106,26 +109,28 @@ def fit(
     Examples:
       linkmix fit points.csv --links links.csv --classes 3
       linkmix fit cells.parquet --id cell --links links.jsonl --columns area,length --out cells
+      linkmix fit points.csv --links links.csv --leave-out customer_id,class
       linkmix fit points.csv --links links.csv --classes 3 --method linkmix --covariance diag --scale
       linkmix fit 'parts/*.parquet' --links links.csv --classes 3
       linkmix fit '/shared/parts/*.parquet' --links links.csv --classes 3 --cluster tcp://host:8786
     """  # noqa: D301
     settings = {"clusters_per_class": clusters_per_class, "covariance_type": covariance, "coupling": coupling}
     with extras_needed(), bad_input():
+        from linkmix.app.cli.notes import about
         from linkmix.app.cli.points import read, standardised
 
         model = make(method, classes, seed, settings, try_hard, scale)
         if cluster is not None:
             check_cluster(cluster, model, method)
         ready(folder)
-        table, known = read(points, id_column, columns, links)
+        table, known = read(points, id_column, columns, links, leave_out=leave_out)
         check(points, table, known, model, classes, method)
         about_model: dict[str, Any] = {"columns": list(table.columns), "id": table.id_column, "method": method}
         if scale:
             about_model |= {"center": table.summary.mean, "spread": table.summary.scale}
         X = standardised(table) if scale else table.X
         say(f"Fitting {len(X):,} points with {method} ...")
-        notes = list(about(table))
+        notes = about(table, chosen=columns is not None)
         with warnings.catch_warnings(record=True) as caught, named_by_ids(links, table):
             warnings.simplefilter("always")
             if cluster is None:
@@ -231,24 +236,6 @@ def check(points: Path, table: "Points", links: "Links", model: Any, classes: in
     refuse_gaps(points, table, model, f"--method {method}")
 
 
-def about(table: "Points") -> list[str]:
-    """What the user should know about the columns."""
-    notes = []
-    if table.files:
-        first, last = table.files[0].name, table.files[-1].name
-        notes.append(f"{len(table.files):,} files are one table, in the order of their names: from {first} to {last}")
-    if table.left_out:
-        notes.append(f"left out because they hold no values: {', '.join(table.left_out)}")
-    found = table.summary
-    constant = [name for name, same in zip(table.columns, found.low == found.high, strict=True) if same]
-    if constant:
-        notes.append(f"the same value in every row, so no use for clustering: {', '.join(constant)}")
-    n_missing = table.X.size - int(found.n_values.sum())
-    if n_missing:
-        notes.append(f"{n_missing:,} values are missing; each class fills them in with what it expects")
-    return notes
-
-
 def summarise(
     model: Any,
     X: "Floats",
@@ -308,7 +295,7 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     """Print the summary: first of all how good the result is."""
     import numpy as np
 
-    from linkmix.app.report import links_in_words
+    from linkmix.app.report import columns_in_words, links_in_words
 
     click.echo(f"{result.how_good}\n")
     n, d = result.points.X.shape
@@ -323,6 +310,8 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     click.echo(said + ".")
     if len(result.link_table):
         click.echo(links_in_words(result))
+    for sentence in columns_in_words(result.points):
+        click.echo(sentence)
     for note in result.notes:
         click.echo(f"Note: {note}.")
     click.echo()

@@ -5,7 +5,15 @@ from pathlib import Path
 import click
 
 from linkmix.app.cli.failures import BadInput, bad_input, extras_needed
-from linkmix.app.cli.options import FILE, columns_option, id_option, points_argument, seed_option, wrong_option
+from linkmix.app.cli.options import (
+    FILE,
+    columns_option,
+    id_option,
+    leave_out_option,
+    points_argument,
+    seed_option,
+    wrong_option,
+)
 from linkmix.app.cli.terminal import say
 
 DEFAULT_PORT = 8765
@@ -22,6 +30,7 @@ DEFAULT_PORT = 8765
     "-links.csv at its end.",
 )
 @columns_option
+@leave_out_option
 @wrong_option
 @click.option(
     "--audit",
@@ -51,6 +60,7 @@ def label(
     id_column: str | None,
     links: Path | None,
     columns: list[str] | None,
+    leave_out: list[str],
     wrong: float,
     audit: int,
     host: str,
@@ -72,12 +82,14 @@ def label(
       linkmix label points.csv --classes 3 --port 0 --no-browser
     """  # noqa: D301
     with extras_needed(), bad_input():
+        from linkmix.app.cli.notes import cautions, tell
         from linkmix.app.label import server
         from linkmix.app.label.session import Session
         from linkmix.tables import read_points
 
         say(f"Reading {points} ...")
-        table = read_points(points, id=id_column, columns=columns)
+        table = read_points(points, id=id_column, columns=columns, leave_out=leave_out)
+        tell(cautions(table, chosen=columns is not None))
         if links is None and table.files:
             raise BadInput("--links is missing: say where the answers about a table of several files go")
         links = links or points.with_name(f"{points.stem}-links.csv")

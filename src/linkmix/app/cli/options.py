@@ -120,6 +120,9 @@ id_option = click.option(
 columns_option = click.option(
     "--columns", type=Names(), help="Columns to cluster by, separated by commas. Default: all numeric columns."
 )
+leave_out_option = click.option(
+    "--leave-out", type=Names(), default=[], help="Columns not to cluster by, separated by commas."
+)
 wrong_option = click.option(
     "--wrong",
     type=click.FloatRange(0, 0.5, max_open=True),

@@ -30,13 +30,16 @@ def load(path: Path) -> tuple[Any, dict[str, Any]]:
     return found.estimator, notes
 
 
-def read_for(notes: Mapping[str, Any], points: Path, id_column: str | None) -> "Points":
+def read_for(notes: Mapping[str, Any], points: Path, id_column: str | None, *, texts: bool = False) -> "Points":
     """Read the columns that a model was fitted to, with its column of ids if the table has it."""
+    from linkmix.app.cli.notes import tell
     from linkmix.tables import column_names, read_points
 
-    if id_column is None and notes.get("id") in column_names(points):
+    if id_column is None and notes.get("id") in column_names(points, notes["columns"]):
         id_column = notes["id"]
-    return read_points(points, id=id_column, columns=notes["columns"], texts=False, progress=watched())
+    table = read_points(points, id=id_column, columns=notes["columns"], texts=texts, progress=watched())
+    tell(table.remarks)
+    return table
 
 
 def scaled(X: "Floats", notes: Mapping[str, Any]) -> "Floats":

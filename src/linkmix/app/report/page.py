@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from linkmix.app.report import drawing
+from linkmix.app.report.columns import columns_in_words
 from linkmix.app.report.drawing import Chart, cut, icon, number
 from linkmix.app.report.numbers import EDGES, UNSURE, Result, labels_alone, percent, share_of
 from linkmix.basics.arrays import Array
@@ -52,6 +53,7 @@ def page(result: Result) -> str:
         quality=_quality(result),
         how=_how(result),
         cards=_cards(result),
+        columns=columns_in_words(result.points),
         map=_map(result),
         classes=[_profile(result, m) for m in range(min(result.n_classes, MOST_CLASSES))],
         largest=number(_largest(result)),

@@ -33,8 +33,8 @@ MOST_STEPS = 20
 N_INIT = 4
 """Runs of k-means in a guess."""
 ACCURACY = 1e-10
-"""Accuracy of E2CP as a guess. With many classes the leading eigenvalues are nearly equal: on COIL-20 (50 and 200 links,
-draws 10 to 13) 1e-3 gives .712 and .744, 1e-10 .781 and .774, in a fifth more time."""
+"""Accuracy of E2CP as a guess. With many classes the leading eigenvalues are nearly equal: on COIL-20 (50 and 200
+links, draws 10 to 13) 1e-3 gives .712 and .744, 1e-10 .781 and .774, in a fifth more time."""
 
 
 @dataclass(frozen=True)

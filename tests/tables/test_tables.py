@@ -226,7 +226,7 @@ def test_formats_of_links_agree(tmp_path):
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("kind", "maybe"), ("kind", 0), ("kind", None), ("confidence", 2), ("confidence", True), ("confidence", "high")],
+    [("kind", "maybe"), ("kind", 2), ("kind", None), ("confidence", 2), ("confidence", True), ("confidence", "high")],
 )
 def test_files_and_tables_are_refused_in_the_same_words(column, value, tmp_path):
     row = {"a": "p", "b": "q", "kind": "must", column: value}

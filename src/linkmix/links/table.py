@@ -3,7 +3,7 @@
 This is the one place where these are parsed, for tables and for files.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,9 +21,16 @@ NEEDED = ("a", "b", "kind")
 """Columns that a table or file of links must have."""
 COLUMNS = (*NEEDED, "confidence", "annotator", "chosen")
 """All columns that say something about a link."""
+ENDS = (
+    *(("a", "b"), ("id_a", "id_b"), ("id1", "id2"), ("id_1", "id_2"), ("left", "right"), ("left_id", "right_id")),
+    *(("id_left", "id_right"), ("id_l", "id_r"), ("unique_id_l", "unique_id_r"), ("source", "target"), ("from", "to")),
+)
+"""Names that the two columns of ids may have."""
+KIND = ("kind", "link", "same", "match", "is_match", "answer", "relation", "type", "label")
+"""Names that the column of kinds may have."""
 KINDS = {
-    **dict.fromkeys(("must", "must-link", "same", "1", 1), True),
-    **dict.fromkeys(("cannot", "cannot-link", "different", "-1", -1), False),
+    **dict.fromkeys(("must", "must-link", "same", "match", "yes", "true", "1", 1), True),
+    **dict.fromkeys(("cannot", "cannot-link", "different", "distinct", "no", "false", "0", 0, "-1", -1), False),
 }
 """What may stand for a kind of link, and whether it is a must-link."""
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
@@ -35,18 +42,69 @@ def parse_kind(given: object) -> bool:
 
     Examples
     --------
-    >>> parse_kind("Must"), parse_kind(-1)
-    (True, False)
+    >>> parse_kind("Must"), parse_kind(-1), parse_kind("no")
+    (True, False, False)
     >>> parse_kind("maybe")
     Traceback (most recent call last):
     ValueError: 'maybe' is not a kind of link: use 'must' or 'cannot'
     """
     kind = given.strip().lower() if isinstance(given, str) else given
-    # Only these types, because True is equal to 1, and some other types cannot be compared.
-    is_must = KINDS.get(kind) if isinstance(kind, str | Real) and not isinstance(kind, bool) else None
+    is_must = KINDS.get(kind) if isinstance(kind, str | Real) else None  # some other types cannot be compared
     if is_must is None:
         raise ValueError(f"{given!r} is not a kind of link: use 'must' or 'cannot'")
     return is_must
+
+
+def name_columns(present: Sequence[str]) -> dict[str, str]:
+    """Tell which column is ``a``, which ``b`` and which ``kind``; upper and lower case are alike.
+
+    Parameters
+    ----------
+    present : sequence of str
+        Names of the columns of a table of links.
+
+    Returns
+    -------
+    dict of str to str
+        The usual name of each column that says something about a link, by the name that it has.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or if several may be meant.
+
+    Examples
+    --------
+    >>> name_columns(["id1", "id2", "Same"])
+    {'id1': 'a', 'id2': 'b', 'Same': 'kind'}
+    >>> name_columns(["id1", "id2", "same", "match"])
+    Traceback (most recent call last):
+    ValueError: 'same' and 'match' may both be the kind of link: name it 'kind'
+    """
+    by_name: dict[str, str] = {}
+    for name in present:
+        by_name.setdefault(name.lower(), name)
+    found = {name: name for name in COLUMNS if name in present}
+    ends = [pair for pair in ENDS if set(pair) <= by_name.keys()]
+    if not {"a", "b"} <= found.keys() and ends:
+        if len(ends) > 1:
+            (one, _), (other, _) = ends[:2]
+            raise ValueError(f"{one!r} and {other!r} may both be the first id: name the ids 'a' and 'b'")
+        found = {name: usual for name, usual in found.items() if usual not in ("a", "b")}
+        found |= {by_name[name]: usual for name, usual in zip(ends[0], ("a", "b"), strict=True)}
+    if "kind" not in found:
+        kinds = [by_name[name] for name in KIND if name in by_name and by_name[name] not in found]
+        if len(kinds) > 1:
+            raise ValueError(f"{kinds[0]!r} and {kinds[1]!r} may both be the kind of link: name it 'kind'")
+        found |= dict.fromkeys(kinds, "kind")
+    for name in NEEDED:
+        if name not in found.values():
+            shown = ", ".join(map(repr, present))
+            raise ValueError(
+                f"there is no column {name!r} (columns: {shown}): name the columns a, b and kind, and if you have them "
+                "confidence, annotator and chosen"
+            )
+    return found
 
 
 def parse_confidence(given: object) -> float | None:
@@ -95,8 +153,10 @@ def from_table(cls: type["Links"], table: Any, ids: Iterable[Hashable] | None = 
     ----------
     table : mapping of columns, pandas or polars data frame, or iterable of mappings (one per row)
         Columns ``a``, ``b`` and ``kind``, optionally ``confidence``, ``annotator`` and ``chosen``; others are left
-        alone. A kind is "must", "must-link", "same" or 1, or else "cannot", "cannot-link", "different" or -1, in upper
-        or lower case. A missing confidence means certain. A link is chosen if the column says True, "yes" or 1.
+        alone. The first two may also be called ``id1`` and ``id2``, ``left`` and ``right``, ``source`` and ``target``
+        and the like, and the third ``same``, ``match``, ``link``, ``label`` or ``type``. A kind is "must", "same",
+        "match", "yes", True or 1, or else "cannot", "different", "distinct", "no", False, 0 or -1, in upper or lower
+        case. A missing confidence means certain. A link is chosen if the column says True, "yes" or 1.
     ids : sequence, optional
         The ids of the rows of X, in their order. ``a`` and ``b`` are then ids, compared as they are: "7" is not 7.
         Without ids, they are row numbers.
@@ -180,21 +240,27 @@ def _read_columns(table: Any) -> dict[str, list[Any]]:
     """Read the columns that describe links, all of one length."""
     if isinstance(table, Mapping) or hasattr(table, "columns"):
         present = list(table) if isinstance(table, Mapping) else list(table.columns)
-        columns = {name: as_list(f"table column {name!r}", table[name]) for name in COLUMNS if name in present}
+        usual = _name_columns(present)
+        columns = {usual[name]: as_list(f"table column {name!r}", table[name]) for name in usual}
     else:
         rows = as_list("table", table)
         for i, row in enumerate(rows):
             if not isinstance(row, Mapping):
                 raise ValueError(f"table row {i} is {row!r}: give a mapping with 'a', 'b' and 'kind'")
         present = list(dict.fromkeys(name for row in rows for name in row)) if rows else list(NEEDED)
-        columns = {name: [row.get(name) for row in rows] for name in COLUMNS if name in present}
-    for name in NEEDED:
-        if name not in columns:
-            raise ValueError(f"table has the columns {present}, but no {name!r}: name its columns 'a', 'b' and 'kind'")
+        usual = _name_columns(present)
+        columns = {usual[name]: [row.get(name) for row in rows] for name in usual}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"the columns of table differ in length, {lengths}: give one entry per link in each")
     return columns
+
+
+def _name_columns(present: list[Any]) -> dict[str, str]:
+    try:
+        return name_columns([name for name in present if isinstance(name, str)])
+    except ValueError as error:
+        raise ValueError(f"table: {error}") from None
 
 
 def _read_ids(ids: Iterable[Hashable]) -> dict[Hashable, int]:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ import numpy as np
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
 from linkmix.links import Links
-from linkmix.links.table import NEEDED, parse_chosen, parse_confidence, parse_kind
+from linkmix.links.table import COLUMNS, NEEDED, name_columns, parse_chosen, parse_confidence, parse_kind
 from linkmix.tables import text
 from linkmix.tables.ids import Ids, rows_of
-from linkmix.tables.text import as_file, listed, quoted
+from linkmix.tables.text import as_file, quoted
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ def read_links(path: str | os.PathLike[str], ids: Ids) -> Links:
     ----------
     path : path
         A CSV or TSV file with the columns ``a``, ``b``, ``kind`` and optionally ``confidence``, ``annotator`` and
-        ``chosen`` (yes or no), JSON lines with the same names, or the format of COP-KMeans: two row numbers from 0 and
+        ``chosen`` (yes or no), of which the first three may also have other names, as for `Links.from_table`; JSON
+        lines with the names given here, or the format of COP-KMeans: two row numbers from 0 and
         1 or -1, without a header.
     ids : sequence of str
         Ids of the points, in their order.
@@ -208,19 +209,17 @@ def _read_delimited(path: Path) -> list[LinkLine]:
     line, names = next(rows)
     names = [name.strip() for name in names]
     text.check_names(path, names, line)
-    for name in NEEDED:
-        if name not in names:
-            raise BadFile(
-                path,
-                f"there is no column {name!r} (columns: {listed(names)}): name the columns a, b and kind, and if you "
-                "have them confidence, annotator and chosen",
-                line,
-            )
+    try:
+        usual = name_columns(names)
+    except ValueError as error:
+        raise BadFile(path, str(error), line) from None
+    called = {name: own for own, name in usual.items()}
     lines = []
     for line, record in rows:
         if len(record) != len(names):
             raise BadFile(path, f"{len(record)} values for {len(names)} columns: correct the line", line)
-        lines.append(_link_line(path, line, dict(zip(names, record, strict=True))))
+        fields = {usual[name]: value for name, value in zip(names, record, strict=True) if name in usual}
+        lines.append(_link_line(path, line, fields, called))
     return lines
 
 
@@ -251,17 +250,18 @@ def _read_json(path: Path) -> list[LinkLine]:
         for name in ("a", "b", "annotator"):
             if not isinstance(fields.get(name), str) and (name in NEEDED or fields.get(name) is not None):
                 raise BadFile(path, f"{fields[name]!r} is not a text: put it in quotes", line, name)
-        lines.append(_link_line(path, line, fields))
+        lines.append(_link_line(path, line, fields, {name: name for name in COLUMNS}))
     return lines
 
 
 _EXAMPLE = '{"a": "7", "b": "9", "kind": "must"}'
 
 
-def _link_line(path: Path, line: int, fields: dict[str, Any]) -> LinkLine:
+def _link_line(path: Path, line: int, fields: dict[str, Any], called: Mapping[str, str]) -> LinkLine:
+    """Read a link from its fields by their usual names, and name those by what they are called in the file."""
     for end in ("a", "b"):
         if fields[end] == "":
-            raise BadFile(path, "the id is empty: write both ids of a link, or remove the line", line, end)
+            raise BadFile(path, "the id is empty: write both ids of a link, or remove the line", line, called[end])
     column = "kind"
     try:
         is_must = parse_kind(fields[column])
@@ -270,7 +270,7 @@ def _link_line(path: Path, line: int, fields: dict[str, Any]) -> LinkLine:
         column = "chosen"
         chosen = parse_chosen(fields.get(column) or None)
     except ValueError as error:
-        raise BadFile(path, str(error), line, column) from None
+        raise BadFile(path, str(error), line, called[column]) from None
     return LinkLine(line, fields["a"], fields["b"], is_must, confidence, fields.get("annotator") or None, chosen)
 
 

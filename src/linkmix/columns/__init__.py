@@ -1,5 +1,6 @@
 """Columns of every kind become one array of numbers and codes."""
 
+from linkmix.columns.coded import Coded, code
 from linkmix.columns.problems import BadColumns, Problem
 from linkmix.columns.recipe import Column, Recipe, describe, learn
 from linkmix.columns.values import MISSING, is_table, needs_recipe
@@ -9,9 +10,11 @@ __all__ = [
     "KINDS",
     "MISSING",
     "BadColumns",
+    "Coded",
     "Column",
     "Problem",
     "Recipe",
+    "code",
     "describe",
     "is_table",
     "learn",

@@ -101,8 +101,8 @@ class Scaling:
         if not self.n_codes:
             return self
         n = len(self.center) - self.n_codes
-        arrays = (self.center, self.scale, self.middle, self.width)
-        return Scaling(*(array[:n] for array in arrays), self.components, self.noise)
+        center, scale, middle, width = (one[:n] for one in (self.center, self.scale, self.middle, self.width))
+        return Scaling(center, scale, middle, width, self.components, self.noise)
 
     def __call__(self, X: Array) -> Floats:
         """Rows of scaled columns, or of their components; codes stay as they are."""

@@ -1,7 +1,6 @@
 """The base class of both estimators: input is checked once, and nothing is stored until a fit is complete."""
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
@@ -20,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, check_sample_weight
 from linkmix.basics.errors import InfeasibleLinks, LinkConflict
-from linkmix.columns import Recipe, is_table, learn
-from linkmix.columns.coded import Coded
+from linkmix.columns import Coded, Recipe, code, is_table
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size, named
 from linkmix.data.summary import extent
@@ -43,6 +41,12 @@ class SeenColumns:
 
     n: int
     names: Array | None = None
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> "SeenColumns":
+        """The columns of a table that a recipe uses."""
+        names = [column.name for column in recipe.columns]
+        return cls(len(names), np.array(names, dtype=object))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +123,9 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         names_of_columns = names_in(X) if coded is None else coded.recipe.owners
         door = self._door(reset=True, columns=names_of_columns)
         points, columns = let_in(self, X if coded is None else coded.X, door, reset=True)
-        recipe, levels = None, ()
-        if coded is not None:
-            recipe, levels = coded.recipe, tuple(n for n in coded.recipe.levels if n)
-            used = np.array([column.name for column in recipe.columns], dtype=object)
-            columns = SeenColumns(len(used), used)
+        recipe = None if coded is None else coded.recipe
+        levels: tuple[int, ...] = () if coded is None else coded.levels
+        columns = columns if recipe is None else SeenColumns.of(recipe)
         weights = check_sample_weight(sample_weight, len(points))
         numbers, names = number_names(y, len(points), self._earlier_names(points))
         request = Request(points, numbers, given, rows, weights, names, names_of_columns, levels)
@@ -312,18 +314,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         if not is_table(X):
             return None
         kinds = self._kinds(X)
-        if kinds is None:
-            return None
-        recipe = learn(X, kinds)
-        lost = {name: why for name, why in recipe.left_out.items() if name not in kinds}
-        if lost:
-            said = ", ".join(f"{name!r} ({why})" for name, why in lost.items())
-            warnings.warn(
-                f"columns of X that are not used: {said}; drop them from X, or say what they are with kinds=",
-                UserWarning,
-                stacklevel=3,
-            )
-        return Coded(recipe(X), recipe)
+        return None if kinds is None else code(X, kinds)
 
 
 @cache

@@ -3,7 +3,7 @@
 from linkmix.columns.coded import Coded, code
 from linkmix.columns.problems import BadColumns, Problem
 from linkmix.columns.recipe import Column, Recipe, describe, learn
-from linkmix.columns.values import MISSING, is_table, needs_recipe
+from linkmix.columns.sources import MISSING, is_table, needs_recipe
 from linkmix.columns.wishes import KINDS
 
 __all__ = [

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, check_number
-from linkmix.columns import learn, needs_recipe
+from linkmix.columns import describe, learn, needs_recipe
 from linkmix.couplings import Coupling
 from linkmix.data.blocks import Door, Table
 from linkmix.data.scaling import Scaling
@@ -381,11 +381,11 @@ class LinkMixture(LinkEstimator):
             return None
         if density.kind == "category":
             return dict.fromkeys(names_in(X), "category")
-        others = [column.name for column in learn(X).columns if column.kind.name not in ("number", "count")]
+        others = [f"{name!r} ({words})" for name, words in describe(learn(X)) if words != "number"]
         raise ValueError(
-            f"columns of X that do not hold plain numbers: {', '.join(map(repr, others)) or 'some'}; density="
+            f"X has columns other than plain numbers, {', '.join(others) or 'which cannot be used'}, and density="
             f"{self.density!r} describes numbers alone: use AutoLinkMixture, drop these columns, or pass "
-            "density=Product({...}) with a part such as 'kinds': (Categorical(), ['colour'])"
+            "density=Product({...}) with a part such as 'hue': (Categorical(), ['colour'])"
         )
 
     def _solve(self, request: Request, random: RandomState) -> Fitted:

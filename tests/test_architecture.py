@@ -21,6 +21,7 @@ LAYERS = [
     {"mixture", "rivals"},
     {"engine"},
     {"densities", "couplings", "tables"},
+    {"columns"},
     {"data"},
     {"native", "links"},
     {"basics"},

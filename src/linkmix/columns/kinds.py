@@ -13,10 +13,16 @@ import numpy as np
 from linkmix.basics.arrays import Floats
 from linkmix.columns.numerals import Convention
 from linkmix.columns.problems import SHOWN, Unfit
-from linkmix.columns.values import Clock, Flags, Moments, Numbers, Texts, Values, Vectors, written
+from linkmix.columns.values import DAY, Clock, Flags, Moments, Numbers, Texts, Values, what_it_is, written
 
 OTHER = "(other)"
 """Name of the level that holds rare and unseen ones."""
+
+TRUTH = (
+    *(("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"), ("nein", "ja"), ("non", "oui")),
+    *(("no", "si"), ("no", "sí"), ("não", "sim"), ("nej", "ja"), ("nee", "ja"), ("falsch", "wahr"), ("faux", "vrai")),
+)
+"""Words for false and true."""
 
 
 class Kind(Protocol):
@@ -70,21 +76,10 @@ class Number:
     def __call__(self, values: Values, folder: str) -> Floats:
         """Numbers."""
         numbers = as_numbers(values, self.convention)
-        if np.isinf(numbers).any():
-            rows = np.flatnonzero(np.isinf(numbers))
-            raise Unfit(
-                f"{_n_values(len(rows))} not finite",
-                "correct them, or leave them empty",
-                [(str(numbers[row]), int(row)) for row in rows[:SHOWN]],
-            )
-        if self.is_count and ((numbers < 0) | (numbers != np.round(numbers)))[~np.isnan(numbers)].any():
-            wrong = ~np.isnan(numbers) & ((numbers < 0) | (numbers != np.round(numbers)))
-            rows = np.flatnonzero(wrong)
-            raise Unfit(
-                f"{_n_values(len(rows))} no counts",
-                "give whole numbers from 0, or read the column as a number",
-                [(written(float(numbers[row])), int(row)) for row in rows[:SHOWN]],
-            )
+        _check(numbers, np.isinf(numbers), "not finite", "correct them, or leave them empty")
+        if self.is_count:
+            wrong = (numbers < 0) | (numbers != np.round(numbers)) & ~np.isnan(numbers)
+            _check(numbers, wrong, "not counts", "give whole numbers from 0, or read the column as a number")
         return numbers[:, None]
 
 
@@ -99,18 +94,15 @@ class Category:
     has_other : bool
         Whether there is a last level for all other texts. Without it they are missing.
     is_bool : bool
-        Whether the levels are false and true.
-    of_numbers : bool
-        Whether the levels are numbers.
-    spellings : tuple of (str, int)
-        Other texts for levels, such as "YES" for "yes".
+        Whether the levels are false and true; upper and lower case do not matter then.
+    convention : Convention or None
+        How numbers are written, if the levels are numbers.
     """
 
     texts: tuple[str, ...]
     has_other: bool = False
     is_bool: bool = False
-    of_numbers: bool = False
-    spellings: tuple[tuple[str, int], ...] = ()
+    convention: Convention | None = None
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -125,8 +117,7 @@ class Category:
     @property
     def words(self) -> str:
         """The kind, and the number of levels."""
-        what = "true or false" if self.is_bool else "category"
-        return what if self.is_bool else f"{what}, {len(self.level_names)} levels"
+        return "true or false" if self.is_bool else f"category, {len(self.level_names)} levels"
 
     def names(self, column: str) -> tuple[str, ...]:
         """The name of the column."""
@@ -134,19 +125,30 @@ class Category:
 
     def __call__(self, values: Values, folder: str) -> Floats:
         """Codes of levels."""
-        found = as_texts(values)
-        code_of = {text: float(code) for code, text in enumerate(self.texts)}
-        code_of |= {text: float(code) for text, code in self.spellings}
-        if self.is_bool and isinstance(values, Flags):
-            code_of = {"False": 0.0, "True": 1.0}
-        unseen = float(len(self.texts)) if self.has_other else np.nan
-        written_as = self._number if self.of_numbers and isinstance(values, Texts) else _as_it_is
-        codes = np.array([code_of.get(written_as(text), unseen) for text in found.texts])
-        return np.asarray(found.spread(codes)[:, None])
+        codes = self._codes(values)
+        if self.has_other:
+            codes[np.isnan(codes) & is_known(values)] = len(self.texts)
+        return codes[:, None]
 
-    def _number(self, text: str) -> str:
-        [number] = Convention().read([text])
-        return text if np.isnan(number) else written(float(number))
+    def _codes(self, values: Values) -> Floats:
+        """Places of the levels (n,), NaN for what is none of them."""
+        code_of = {text: float(code) for code, text in enumerate(self.texts)}
+        if self.is_bool:
+            own = {text.lower(): code for text, code in code_of.items()}
+            words = {word: float(code) for pair in TRUTH for code, word in enumerate(pair)} | {"0": 0.0, "1": 1.0}
+            code_of = words | own if self.texts == ("False", "True") else {"false": 0.0, "true": 1.0} | own
+        if self.convention is not None and isinstance(values, Texts):
+            values = Numbers(np.asarray(values.spread(self.convention.read(values.texts))))
+        found = as_texts(values)
+        spelled = [text.lower() if self.is_bool else text for text in found.texts]
+        codes = np.array([code_of.get(text, np.nan) for text in spelled])
+        is_other_kind = isinstance(values, Texts) == (self.convention is not None)
+        if is_other_kind and len(codes) and np.isnan(codes).all():
+            raise Unfit(
+                f"holds {what_it_is(values)}, none of which is one of the levels {_shown(self.texts)}",
+                "give the values that the column had",
+            )
+        return np.asarray(found.spread(codes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,13 +161,13 @@ class Ordered:
         The levels from low to high.
     ranks : ndarray of shape (n_levels,)
         Share of rows below a level, plus half of the share of its own.
-    of_numbers : bool
-        Whether the levels are numbers.
+    convention : Convention or None
+        How numbers are written, if the levels are numbers. Numbers between two levels have ranks between theirs.
     """
 
     texts: tuple[str, ...]
     ranks: Floats
-    of_numbers: bool = False
+    convention: Convention | None = None
 
     levels = (0,)
 
@@ -179,18 +181,13 @@ class Ordered:
         return (column,)
 
     def __call__(self, values: Values, folder: str) -> Floats:
-        """Ranks of levels; a level that is not known is an error, since its place in the order is not known."""
-        found = as_texts(values)
-        codes = Category(self.texts, of_numbers=self.of_numbers)(values, folder)[:, 0]
-        unknown = np.flatnonzero(np.isnan(codes) & (found.codes >= 0))
-        if len(unknown):
-            raise Unfit(
-                f"{_n_values(len(unknown))} not among the levels {' < '.join(self.texts)}",
-                "correct them, or name all levels in their order",
-                found.first_rows(np.unique(found.codes[unknown]).tolist())[:SHOWN],
-            )
-        ranks = np.append(self.ranks, np.nan)
-        return ranks[np.where(np.isnan(codes), -1, codes).astype(np.int64)][:, None]
+        """Ranks; NaN for a text that is none of the levels."""
+        if self.convention is not None:
+            numbers = as_numbers(values, self.convention)
+            known = np.interp(numbers, [float(text) for text in self.texts], self.ranks)
+            return np.where(np.isnan(numbers), np.nan, known)[:, None]
+        codes = Category(self.texts)(values, folder)[:, 0]
+        return np.append(self.ranks, np.nan)[np.where(np.isnan(codes), -1, codes).astype(np.int64)][:, None]
 
 
 def as_numbers(values: Values, convention: Convention) -> Floats:
@@ -198,10 +195,6 @@ def as_numbers(values: Values, convention: Convention) -> Floats:
     match values:
         case Numbers() | Flags():
             return values.numbers
-        case Moments():
-            return values.instants
-        case Clock():
-            return values.hours
         case Texts():
             found = convention.read(values.texts)
             wrong = np.flatnonzero(np.isnan(found))
@@ -214,11 +207,11 @@ def as_numbers(values: Values, convention: Convention) -> Floats:
 def not_numbers(values: Texts, wrong: Sequence[int], convention: Convention) -> Unfit:
     """What to say of a column of numbers with texts that are none."""
     n_wrong, n_all = int(values.counts[list(wrong)].sum()), int(values.counts.sum())
-    written_so = f" with {convention.words}" if convention.words else ""
-    in_unit = f" in {convention.unit}" if convention.unit else ""
     are = "is not a number" if n_wrong == 1 else "are not numbers"
+    in_unit = f" in {convention.unit}" if convention.unit else ""
+    marks = f" with {convention.words}" if convention.words else ""
     return Unfit(
-        f"{n_wrong} of {n_all} values {are}{in_unit}{written_so}",
+        f"{n_wrong} of {n_all} values {are}{in_unit}{marks}",
         "correct them, name them as missing, or read the column as a category",
         values.first_rows(wrong)[:SHOWN],
     )
@@ -229,47 +222,47 @@ def as_texts(values: Values) -> Texts:
     match values:
         case Texts():
             return values
-        case Numbers() | Flags() | Clock() | Moments():
-            numbers = {Clock: "hours", Moments: "instants"}.get(type(values), "numbers")
-            column = getattr(values, numbers)
-            known = ~np.isnan(column)
-            different, places = np.unique(column[known], return_inverse=True)
-            codes = np.full(len(column), -1)
-            codes[known] = places
-            return Texts(tuple(_text_of(values, different)), codes)
-    raise Unfit(f"holds {what_it_is(values)}, and no levels", "give texts or numbers, or leave the column out")
-
-
-def what_it_is(values: Values) -> str:
-    """What a column holds, in words."""
-    match values:
-        case Numbers():
-            return "numbers"
-        case Flags():
-            return "truth values"
-        case Texts():
-            return "texts"
+        case Numbers() | Flags():
+            column = values.numbers
         case Moments():
-            return "dates"
+            column = values.local
         case Clock():
-            return "times of day"
-        case Vectors():
-            return "lists of numbers"
-    return values.what
+            column = values.hours
+        case _:
+            raise Unfit(f"holds {what_it_is(values)}, and no levels", "give texts or numbers, or leave the column out")
+    known = ~np.isnan(column)
+    different, places = np.unique(column[known], return_inverse=True)
+    codes = np.full(len(column), -1)
+    codes[known] = places
+    return Texts(tuple(_written(values, different)), codes)
 
 
-def _text_of(values: Values, numbers: Floats) -> list[str]:
+def is_known(values: Values) -> np.ndarray:
+    """Whether each row has a value, of values that can be texts."""
+    match values:
+        case Texts():
+            return values.codes >= 0
+        case Numbers() | Flags():
+            return ~np.isnan(values.numbers)
+    return as_texts(values).codes >= 0
+
+
+def _written(values: Values, numbers: Floats) -> list[str]:
     if isinstance(values, Flags):
         return ["True" if number else "False" for number in numbers]
     if isinstance(values, Moments):
-        days = (numbers * 86_400e6).round().astype("M8[us]")
-        return [str(day).removesuffix("T00:00:00.000000").removesuffix(".000000") for day in days]
+        seconds = (numbers * DAY).round().astype(np.int64).astype("M8[s]")
+        return [str(second).removesuffix("T00:00:00") for second in seconds]
     return [written(float(number)) for number in numbers]
 
 
-def _as_it_is(text: str) -> str:
-    return text
+def _check(numbers: Floats, wrong: np.ndarray, what: str, remedy: str) -> None:
+    """Name numbers that are wrong."""
+    rows = np.flatnonzero(wrong)
+    if len(rows):
+        are = "1 value is" if len(rows) == 1 else f"{len(rows)} values are"
+        raise Unfit(f"{are} {what}", remedy, [(written(float(numbers[row])), int(row)) for row in rows[:SHOWN]])
 
 
-def _n_values(n: int) -> str:
-    return "1 value is" if n == 1 else f"{n} values are"
+def _shown(texts: Sequence[str]) -> str:
+    return ", ".join(map(repr, texts[:SHOWN])) + (f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else "")

@@ -12,114 +12,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.columns.units import CURRENCIES, DIMENSIONS, are_same, canonical, dimension
 
-CURRENCIES = (
-    *("US$", "A$", "C$", "HK$", "NZ$", "R$", "S$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "₫", "฿", "₴", "₦"),
-    *("AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "INR", "JPY", "KRW", "MXN"),
-    *("NOK", "NZD", "PLN", "RUB", "SEK", "SGD", "TRY", "USD", "ZAR", "Fr.", "Kč", "Rs.", "Rs", "kr.", "kr", "zł", "Ft"),
-)
-"""What may stand before a number, or after it."""
-UNITS = frozenset(
-    {
-        *("%", "‰", "°", "°C", "°F", "K", "C", "F", "pp", "bp", "ppm", "ppb", "x"),
-        *("kg", "g", "mg", "µg", "μg", "ug", "t", "lb", "lbs", "oz", "st", "stone", "tons", "tonnes"),
-        *(
-            "km",
-            "m",
-            "dm",
-            "cm",
-            "mm",
-            "µm",
-            "μm",
-            "nm",
-            "mi",
-            "mile",
-            "miles",
-            "ft",
-            "in",
-            "inch",
-            "inches",
-            "yd",
-            '"',
-        ),
-        *("km²", "m²", "cm²", "mm²", "ha", "km2", "m2", "cm2", "mm2", "sqm", "qm", "sqft", "acre", "acres", "sq ft"),
-        *("m³", "cm³", "m3", "cm3", "l", "L", "dl", "dL", "cl", "ml", "mL", "µl", "gal", "fl oz", "pt", "cc"),
-        *("km/h", "kmh", "kph", "mph", "m/s", "kn", "knots", "l/100km", "mpg", "rpm", "bpm", "fps"),
-        *("s", "sec", "secs", "second", "seconds", "ms", "µs", "ns", "min", "mins", "minute", "minutes"),
-        *("h", "hr", "hrs", "hour", "hours", "d", "day", "days", "Tage", "w", "week", "weeks"),
-        *("mo", "month", "months", "y", "yr", "yrs", "year", "years", "Jahre", "a"),
-        *(
-            "B",
-            "kB",
-            "KB",
-            "MB",
-            "GB",
-            "TB",
-            "KiB",
-            "MiB",
-            "GiB",
-            "bit",
-            "bits",
-            "bytes",
-            "Mbit/s",
-            "Mbps",
-            "px",
-            "dpi",
-        ),
-        *(
-            "Hz",
-            "kHz",
-            "MHz",
-            "GHz",
-            "W",
-            "kW",
-            "MW",
-            "GW",
-            "Wh",
-            "kWh",
-            "MWh",
-            "J",
-            "kJ",
-            "cal",
-            "kcal",
-            "V",
-            "mV",
-            "kV",
-        ),
-        *("A", "mA", "Ah", "mAh", "Ω", "hp", "PS", "Nm", "N", "kN", "Pa", "hPa", "kPa", "bar", "mbar", "psi", "mmHg"),
-        *(
-            "mg/dl",
-            "mg/dL",
-            "g/dl",
-            "g/dL",
-            "mmol/l",
-            "mmol/L",
-            "µmol/l",
-            "U/l",
-            "U/L",
-            "IU/L",
-            "g/l",
-            "g/L",
-            "mol",
-            "dB",
-        ),
-        *("k", "K", "M", "bn", "m.", "Mio", "Mio.", "Mrd", "Mrd.", "Stück", "Stk", "St.", "pcs", "pc", "ea"),
-    }
-)
-"""Units that are known. Others are accepted only if (almost) every value has the same one."""
 MOSTLY = 0.5
 """A column with a larger share of numbers than this is numeric, and its other values are mistakes."""
 _NEARLY = 0.9
+"""Share of rows from which on a unit that is not known is one."""
 _FEWEST = 3
-_SPACES = re.compile("[\\s\u00a0\u2007\u2009\u202f]+")
-_MARKS = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2212": "-", "\u2013": "-"})
+"""Number of different values from which on a unit that is not known is one."""
+_CODE_LENGTH = 4
+"""Digits of one length with leading zeros are codes from this length on; shorter ones may be months or minutes."""
+_SPACES = re.compile(r"\s+")
+_MARKS = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u00b4": "'", "\u2212": "-", "\u2013": "-", "\u2014": "-"})
+_NO_CENTS = re.compile(r"(?<=\d)[.,]-{1,2}(?=\D*$)")  # 12,- € is 12 €, and not -12 €
 _HEAD = "|".join(map(re.escape, sorted(CURRENCIES, key=len, reverse=True)))
-_NUMERAL = re.compile(
-    rf"(?P<open>\()?\s?(?P<sign>[-+])?\s?(?P<head>{_HEAD})?\s?(?P<second>[-+])?"
-    r"(?P<body>(?:\d[\d.,' ]*|[.,]\d+)(?<! )(?:[eE][-+]?\d+)?)"
-    r"\s?(?P<tail>[^\d\s()+\-][^\d()]{0,11}[²³23]?|%)??\s?(?P<last>-)?(?P<close>\))?"
+_WITH_DIGITS = "|".join(
+    re.escape(unit) for units in DIMENSIONS.values() for unit in units if any(character.isdigit() for character in unit)
 )
-_DECIMALS = {
+_NUMERAL = re.compile(
+    rf"(?P<open>\()? ?(?P<first>[-+])? ?(?P<head>{_HEAD})? ?(?P<second>[-+])? ?"
+    r"(?P<body>(?:\d[\d.,' ]*|[.,]\d+)(?<! )(?:[eE][-+]?\d+)?)"
+    rf" ?(?P<tail>{_WITH_DIGITS}|[^\d\s()+\-.,'][^\d()]{{0,11}})?? ?(?P<last>-)? ?(?P<close>\))?",
+    re.IGNORECASE,
+)
+_CONVENTIONS = {
     (".", ""): "",
     (".", ","): "a comma between thousands",
     (",", "."): "a decimal comma and points between thousands",
@@ -129,7 +45,7 @@ _DECIMALS = {
     (".", "'"): "apostrophes between thousands",
     (",", "'"): "a decimal comma and apostrophes between thousands",
 }
-"""Conventions as decimal mark and mark between thousands, in the order in which they are preferred."""
+"""Decimal mark and mark between thousands in words. Of those that read as many rows the first is taken."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +67,7 @@ class Convention:
     @property
     def words(self) -> str:
         """What is special about it, nothing if it is the usual way of writing numbers."""
-        return _DECIMALS[self.decimal, self.thousands]
+        return _CONVENTIONS[self.decimal, self.thousands]
 
     def read(self, texts: Sequence[str]) -> Floats:
         """The numbers that texts stand for; NaN if a text is not a number of this convention.
@@ -161,20 +77,28 @@ class Convention:
         >>> Convention(",", ".", "€").read(["€1.234,50", "2 €", "-3,5 €", "4", "0"]).tolist()
         [1234.5, 2.0, -3.5, nan, 0.0]
         """
-        if self == Convention():
-            plain = _plain(texts)
-            if plain is not None:
-                return plain
-        parts = [_split(text) for text in texts]
-        body = _body(self)
-        return np.array([_value(part, self, body) for part in parts], dtype=np.float64)
+        plain = _plain(texts) if self == Convention() else None
+        return plain if plain is not None else self._read([_split(text) for text in texts])
 
+    def _read(self, parts: "Sequence[_Parts | None]") -> Floats:
+        body = self._body()
+        return np.array([self._value(part, body) for part in parts], dtype=np.float64)
 
-@dataclass(frozen=True)
-class _Parts:
-    negative: bool
-    unit: str
-    body: str
+    def _value(self, part: "_Parts | None", body: re.Pattern[str]) -> float:
+        if part is None or not part.is_in(self.unit) or not body.fullmatch(part.body):
+            return np.nan
+        text = part.body.replace(self.thousands, "") if self.thousands else part.body
+        number = float(text.replace(self.decimal, "."))
+        return -number if part.is_negative else number
+
+    def _body(self) -> re.Pattern[str]:
+        """Digits as this convention writes them."""
+        decimal, thousands = re.escape(self.decimal), re.escape(self.thousands)
+        whole = r"\d+"
+        if thousands:
+            lakhs = rf"|[1-9]\d?(?:{thousands}\d\d)+{thousands}\d{{3}}" if self.thousands == "," else ""  # as in India
+            whole = rf"(?:\d+|[1-9]\d{{0,2}}(?:{thousands}\d{{3}})+{lakhs})"
+        return re.compile(rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,19 +114,19 @@ class Reading:
     share : float
         Share of the rows whose texts are numbers.
     units : dict of str to int
-        Number of rows with each unit, if there is more than one.
-    ambiguous : bool
-        Whether the texts could also be read with a decimal comma.
+        Number of rows with each unit, if there are several that measure the same.
+    is_ambiguous : bool
+        Whether all of them could also be read with a decimal comma.
     """
 
     convention: Convention
     numbers: Floats
     share: float
     units: dict[str, int]
-    ambiguous: bool = False
+    is_ambiguous: bool = False
 
 
-def read_numerals(texts: Sequence[str], counts: Ints) -> Reading | None:
+def read_numerals(texts: Sequence[str], counts: Ints, *, also_codes: bool = False) -> Reading | None:
     """Read texts as numbers, by the convention that most rows agree with.
 
     Parameters
@@ -211,11 +135,13 @@ def read_numerals(texts: Sequence[str], counts: Ints) -> Reading | None:
         Different texts, none of them missing.
     counts : ndarray of shape (n_texts,)
         Number of rows with each.
+    also_codes : bool
+        Whether digits that look like codes, such as 01307 for a place, are numbers.
 
     Returns
     -------
     Reading or None
-        None if no text is a number, or if all look like codes, such as 01307 for a place.
+        None if no text is a number, or if they are codes.
 
     Examples
     --------
@@ -224,7 +150,7 @@ def read_numerals(texts: Sequence[str], counts: Ints) -> Reading | None:
     ([1234.5, 2.0, -17.0], Convention(decimal='.', thousands=',', unit='$'))
     """
     total = int(counts.sum())
-    if not total or _are_codes(texts):
+    if not total or (are_codes(texts) and not also_codes):
         return None
     plain = _plain(texts)
     if plain is not None:
@@ -234,26 +160,54 @@ def read_numerals(texts: Sequence[str], counts: Ints) -> Reading | None:
     if not units:
         return None
     unit = max(units, key=lambda name: units[name])
-    bodies = [
-        (part.body, count) for part, count in zip(parts, counts.tolist(), strict=True) if part and _has(part, unit)
-    ]
-    known = [Convention(decimal, thousands, unit) for decimal, thousands in _DECIMALS]
-    marks = set("".join(body for body, _ in bodies)) & set(".,' ")
-    known = [one for one in known if not one.thousands or one.thousands in marks]
-    scores = [sum(count for body, count in bodies if fits.fullmatch(body)) for fits in map(_body, known)]
-    best = int(np.argmax(scores))
+    bodies = [(part.body, n) for part, n in zip(parts, counts.tolist(), strict=True) if part and part.is_in(unit)]
+    marks = {mark for mark in ".,' " if any(mark in body for body, _ in bodies)}
+    known = [(decimal, thousands) for decimal, thousands in _CONVENTIONS if not thousands or thousands in marks]
+    scores = {}  # rows that each convention reads
+    for decimal, thousands in known:
+        fits = Convention(decimal, thousands)._body()
+        scores[decimal, thousands] = sum(n for body, n in bodies if fits.fullmatch(body))
+    best = max(known, key=lambda marks: scores[marks])
     if not scores[best]:
         return None
-    convention, body = known[best], _body(known[best])
-    numbers = np.array([_value(part, convention, body) for part in parts], dtype=np.float64)
+    convention = Convention(*best, unit)
+    numbers = convention._read(parts)
     share = float(counts[~np.isnan(numbers)].sum()) / total
-    other = Convention(",", "", unit)
-    ambiguous = convention.thousands == "," and scores[best] == scores[known.index(other)]
-    return Reading(convention, numbers, share, units if len(units) > 1 else {}, ambiguous)
+    is_ambiguous = best == (".", ",") and scores[best] == scores[",", ""]
+    return Reading(convention, numbers, share, _rival_units(units, unit), is_ambiguous)
+
+
+def are_codes(texts: Sequence[str]) -> bool:
+    """Whether texts are codes and no numbers: digits, all of one length, some with leading zeros.
+
+    Examples
+    --------
+    >>> are_codes(["01307", "80331"]), are_codes(["01", "12"])
+    (True, False)
+    """
+    length = len(texts[0])
+    return (
+        length >= _CODE_LENGTH
+        and any(text[0] == "0" for text in texts)
+        and all(len(text) == length and text.isdigit() for text in texts)
+    )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A number in parts; the body is what is neither sign nor unit."""
+
+    is_negative: bool
+    unit: str
+    body: str
+
+    def is_in(self, unit: str) -> bool:
+        """Whether it is in a unit; 0 is in all of them."""
+        return are_same(self.unit, unit) or (self.unit == "" and not self.body.strip("0.,"))
 
 
 def _plain(texts: Sequence[str]) -> Floats | None:
-    """Numbers as Python and most programs write them; None if any is not."""
+    """Numbers as most programs write them; None if any is not."""
     try:
         found = np.fromiter(map(float, texts), np.float64, len(texts))
     except ValueError:
@@ -261,60 +215,38 @@ def _plain(texts: Sequence[str]) -> Floats | None:
     return None if np.isnan(found).any() or any("_" in text for text in texts) else found
 
 
-def _are_codes(texts: Sequence[str]) -> bool:
-    """Whether all texts are digits of one length of four or more, and some begin with zero."""
-    length = len(texts[0])
-    return (
-        length >= 4
-        and any(text[0] == "0" for text in texts)
-        and all(len(text) == length and text.isdigit() for text in texts)
-        and len(texts) > 1
-    )
-
-
 def _split(text: str) -> _Parts | None:
-    found = _NUMERAL.fullmatch(_SPACES.sub(" ", text.translate(_MARKS)).strip())
+    found = _NUMERAL.fullmatch(_NO_CENTS.sub("", _SPACES.sub(" ", text.translate(_MARKS)).strip()))
     if found is None or bool(found["open"]) != bool(found["close"]):
         return None
     head, tail = found["head"] or "", (found["tail"] or "").strip()
-    signs = [sign for sign in (found["open"], found["sign"], found["second"], found["last"]) if sign]
+    signs = [found[name] for name in ("open", "first", "second", "last") if found[name]]
     if len(signs) > 1 or (head and tail):
         return None
-    return _Parts(bool(signs) and signs[0] != "+", head or tail, found["body"])
+    return _Parts(bool(signs) and signs[0] != "+", canonical(head or tail), found["body"])
 
 
 def _units(parts: Sequence[_Parts | None], counts: Ints) -> dict[str, int]:
     """Number of rows with each unit; a unit that is not known counts only if nearly all rows have it."""
     rows: Counter[str] = Counter()
     different: Counter[str] = Counter()
-    for part, count in zip(parts, counts.tolist(), strict=True):
+    for part, n in zip(parts, counts.tolist(), strict=True):
         if part is not None:
-            rows[part.unit] += count
+            rows[part.unit] += n
             different[part.unit] += 1
-    total = int(counts.sum())
+    for unit in [unit for unit in rows if unit + "s" in rows and are_same(unit, unit + "s")]:
+        rows[unit + "s"] += rows.pop(unit)
+        different[unit + "s"] += different.pop(unit)
+    enough = _NEARLY * int(counts.sum())
     return {
         unit: n
         for unit, n in rows.items()
-        if unit == "" or unit in UNITS or unit in CURRENCIES or (n >= _NEARLY * total and different[unit] >= _FEWEST)
+        if unit == "" or dimension(unit) is not None or (n >= enough and different[unit] >= _FEWEST)
     }
 
 
-def _has(part: _Parts, unit: str) -> bool:
-    return part.unit == unit or (part.unit == "" and not part.body.strip("0.,"))
-
-
-def _body(convention: Convention) -> re.Pattern[str]:
-    decimal, thousands = re.escape(convention.decimal), re.escape(convention.thousands)
-    whole = r"\d+"
-    if thousands:
-        indian = rf"|[1-9]\d?(?:{thousands}\d\d)+{thousands}\d{{3}}" if convention.thousands == "," else ""
-        whole = rf"(?:\d+|[1-9]\d{{0,2}}(?:{thousands}\d{{3}})+{indian})"
-    return re.compile(rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][-+]?\d+)?")
-
-
-def _value(part: _Parts | None, convention: Convention, body: re.Pattern[str]) -> float:
-    if part is None or not _has(part, convention.unit) or not body.fullmatch(part.body):
-        return np.nan
-    text = part.body.replace(convention.thousands, "") if convention.thousands else part.body
-    number = float(text.replace(convention.decimal, "."))
-    return -number if part.negative else number
+def _rival_units(units: dict[str, int], unit: str) -> dict[str, int]:
+    """The units that measure the same as the most frequent one, if there are several; or no unit."""
+    measured = dimension(unit or max(units, key=lambda name: units[name] if name else 0))
+    rivals = {name: n for name, n in units.items() if name == "" or dimension(name) == measured}
+    return rivals if len(rivals) > 1 else {}

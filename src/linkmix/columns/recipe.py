@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from linkmix.basics.arrays import Floats
-from linkmix.columns.detection import Found, detect
+from linkmix.columns.detection import ASKED, Found, detect
 from linkmix.columns.kinds import Category
 from linkmix.columns.problems import BadColumns, Problem, Unfit, refuse
-from linkmix.columns.values import MISSING, Values, columns_of, read_column
+from linkmix.columns.sources import MISSING, columns_of, read_column
+from linkmix.columns.values import Values
 from linkmix.columns.wishes import as_asked, read_wishes
 
 
@@ -173,10 +174,13 @@ def learn(
     problems: list[Problem] = []
     lengths: dict[str, int] = {}
     for name, column in given.items():
+        if name in wishes and wishes[name].kind == "ignore":
+            reasons[name] = ASKED
+            continue
         try:
             values: Values = read_column(column, missing)
             lengths[name] = len(values)
-            found: Found = as_asked(values, wishes[name], folder) if name in wishes else detect(values)
+            found: Found = as_asked(values, wishes[name], folder) if name in wishes else detect(values, folder)
         except Unfit as error:
             problems.append(error.of(name))
             continue

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.utils.validation import check_is_fitted
 
-from linkmix import couplings, densities, engine
+from linkmix import columns, couplings, densities, engine
 from linkmix.basics.arrays import Array
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
@@ -60,6 +60,7 @@ VALUES: dict[str, type[Any]] = {
         *(couplings.Uncoupled, couplings.Pairwise, couplings.Graph, couplings.MeanField, couplings.Projection),
         *(GaussianParameters, StudentParameters, DiscreteParameters, ProductParameters),
         *(engine.Parameters, starts.Shape, Quality),
+        *columns.PARTS,
     )
 }
 """The dataclasses that a file may hold. No other class is ever created from a file."""

@@ -1,0 +1,211 @@
+"""Dates and times written as text.
+
+All values of a column are read by one format, the one that reads most of them: whether 03/04/2024 is in March or in
+April is decided by the other rows.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from linkmix.basics.arrays import Floats, Ints
+
+FIRST_YEAR, LAST_YEAR = 1000, 2999
+_PIVOT = 70
+"""Two digits from here on are a year of the last century."""
+_GLANCE = 100
+"""Texts that are looked at first, to leave out formats that do not fit."""
+_EPOCH, _DAY = datetime(1970, 1, 1), timedelta(days=1)
+_DAY_OF = r"(?P<d>\d{1,2})"
+_MONTH_OF = r"(?P<m>\d{1,2})"
+_YEAR_OF = r"(?P<y>\d{4})"
+_NAME_OF = r"(?P<b>[^\W\d_]{3,9})\.?"
+_SHORT = r"(?P<y>\d\d)"
+_TIME = (
+    r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?P<f>[.,]\d{1,9})?)?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?"
+    r"(?: ?(?P<z>Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?))?"
+)
+_WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,? )?"
+_FORMATS = {
+    "year-month-day": rf"{_YEAR_OF}-{_MONTH_OF}-{_DAY_OF}",
+    "year/month/day": rf"{_YEAR_OF}/{_MONTH_OF}/{_DAY_OF}",
+    "year.month.day": rf"{_YEAR_OF}\.{_MONTH_OF}\.{_DAY_OF}",
+    "day.month.year": rf"{_DAY_OF}\. ?{_MONTH_OF}\. ?{_YEAR_OF}",
+    "month/day/year": rf"{_MONTH_OF}/{_DAY_OF}/{_YEAR_OF}",
+    "day/month/year": rf"{_DAY_OF}/{_MONTH_OF}/{_YEAR_OF}",
+    "day-month-year": rf"{_DAY_OF}-{_MONTH_OF}-{_YEAR_OF}",
+    "month-day-year": rf"{_MONTH_OF}-{_DAY_OF}-{_YEAR_OF}",
+    "day name year": rf"{_WEEKDAY}{_DAY_OF}(?:st|nd|rd|th|\.)?[ -]{_NAME_OF},?[ -]{_YEAR_OF}",
+    "name day year": rf"{_WEEKDAY}{_NAME_OF} {_DAY_OF}(?:st|nd|rd|th)?,? {_YEAR_OF}",
+    "day.month.short year": rf"(?P<d>\d\d)\.(?P<m>\d\d)\.{_SHORT}",
+    "month/day/short year": rf"{_MONTH_OF}/{_DAY_OF}/{_SHORT}",
+    "day/month/short year": rf"{_DAY_OF}/{_MONTH_OF}/{_SHORT}",
+    "year-month": rf"{_YEAR_OF}-(?P<m>\d\d)",
+    "name year": rf"{_NAME_OF} {_YEAR_OF}",
+    "day name short year": rf"{_DAY_OF}-{_NAME_OF}-{_SHORT}",
+    "yearmonthday": r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)",
+}
+"""Formats by their names. Of those that read as many rows the first is taken."""
+DIGITS = "yearmonthday"
+"""Name of the format of digits alone, which are also a number."""
+CLOCK = "hour:minute"
+"""Name of the format of times of day."""
+_PATTERNS = {
+    name: re.compile(pattern if name == DIGITS else rf"{pattern}(?:(?:T|,? ){_TIME})?")
+    for name, pattern in _FORMATS.items()
+} | {CLOCK: re.compile(_TIME)}
+_TWINS = {"month/day/year": "day/month/year", "month/day/short year": "day/month/short year"}
+_TWINS |= {"day-month-year": "month-day-year"}
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            *("jan january januar jänner", "feb february februar", "mar march mär märz mrz", "apr april", "may mai"),
+            *("jun june juni", "jul july juli", "aug august", "sep sept september", "oct october okt oktober"),
+            *("nov november", "dec december dez dezember"),
+        ),
+        1,
+    )
+    for name in names.split()
+}
+"""Months by their English and German names."""
+
+
+@dataclass(frozen=True, eq=False)
+class DateReading:
+    """What the texts of a column come to as dates.
+
+    Attributes
+    ----------
+    format : str
+        How they are written.
+    days : ndarray of shape (n_texts, 2)
+        Days since 1970 as instants and by local clocks; NaN for texts that are not dates of this format. Of times of
+        day, the hours.
+    share : float
+        Share of the rows whose texts are dates.
+    is_ambiguous : bool
+        Whether day and month could be exchanged.
+    """
+
+    format: str
+    days: Floats
+    share: float
+    is_ambiguous: bool = False
+
+
+def read_dates(texts: Sequence[str], counts: Ints) -> DateReading | None:
+    """Read texts as dates, by the format that most rows agree with.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Different texts, none of them missing.
+    counts : ndarray of shape (n_texts,)
+        Number of rows with each.
+
+    Returns
+    -------
+    DateReading or None
+        None if no text is a date.
+
+    Examples
+    --------
+    >>> found = read_dates(["03/04/2024", "25/04/2024"], np.array([1, 1]))
+    >>> found.format, found.days[:, 0].tolist()
+    ('day/month/year', [19816.0, 19838.0])
+    """
+    some = [texts[place] for place in np.unique(np.linspace(0, len(texts) - 1, _GLANCE).astype(np.int64))]
+    best, found, scores = "", np.empty((0, 2)), {"": 0}
+    for name in _PATTERNS:
+        if np.isnan(parse_dates(some, name)[:, 0]).all():
+            continue
+        days = parse_dates(texts, name)
+        scores[name] = int(counts[~np.isnan(days[:, 0])].sum())
+        if scores[name] > scores[best]:
+            best, found = name, days
+    if not best:
+        return None
+    is_ambiguous = scores.get(_TWINS.get(best, ""), 0) == scores[best]
+    return DateReading(best, found, scores[best] / int(counts.sum()), is_ambiguous)
+
+
+def parse_dates(texts: Sequence[str], format: str) -> Floats:
+    """Instants and local times (n_texts, 2) of texts in a format, in days since 1970; NaN where a text is no date.
+
+    Examples
+    --------
+    >>> parse_dates(["1970-01-02 12:00+02:00", "soon"], "year-month-day").round(4).tolist()
+    [[1.4167, 1.5], [nan, nan]]
+    """
+    pattern = _PATTERNS[format]
+    moment: Callable[[re.Match[str]], tuple[float, float]] = _hours if format == CLOCK else _moment
+    nothing = (np.nan, np.nan)
+    matches = (pattern.fullmatch(text) for text in texts)
+    return np.array([nothing if match is None else moment(match) for match in matches]).reshape(-1, 2)
+
+
+def days_of_digits(numbers: Floats) -> Floats | None:
+    """Days since 1970 of numbers such as 20240131; None if any is not a date from 1900 to 2100.
+
+    Examples
+    --------
+    >>> days_of_digits(np.array([19700102.0, np.nan])).tolist()
+    [1.0, nan]
+    >>> days_of_digits(np.array([19700102.0, 19701302.0]))
+    """
+    known = numbers[~np.isnan(numbers)]
+    if not ((known >= 19000101) & (known <= 21001231) & (known == np.round(known))).all():
+        return None
+    whole = known.astype(np.int64)
+    year, month, day = whole // 10_000, whole // 100 % 100, whole % 100
+    if not ((month >= 1) & (month <= 12) & (day >= 1)).all():
+        return None
+    months = ((year - 1970) * 12 + month - 1).astype("M8[M]")
+    dates = months.astype("M8[D]") + (day - 1)
+    if (dates.astype("M8[M]") != months).any():
+        return None
+    days = np.full(len(numbers), np.nan)
+    days[~np.isnan(numbers)] = dates.astype(np.float64)
+    return days
+
+
+def _moment(match: re.Match[str]) -> tuple[float, float]:
+    part = match.groupdict()
+    year = int(part["y"])
+    if len(part["y"]) == 2:
+        year += 1900 if year >= _PIVOT else 2000
+    month = _MONTHS.get(part["b"].lower(), 0) if part.get("b") else int(part["m"])
+    hours = _hours(match)[1] if part.get("H") else 0.0
+    if not FIRST_YEAR <= year <= LAST_YEAR or np.isnan(hours):
+        return np.nan, np.nan
+    try:
+        local = (datetime(year, month, int(part.get("d") or 1)) - _EPOCH) / _DAY + hours / 24
+    except ValueError:
+        return np.nan, np.nan
+    return local - _offset(part.get("z")), local
+
+
+def _hours(match: re.Match[str]) -> tuple[float, float]:
+    hour, minute, second = (int(match[name] or 0) for name in "HMS")
+    if match["p"]:
+        if not 1 <= hour <= 12:
+            return np.nan, np.nan
+        hour = hour % 12 + 12 * (match["p"] in "Pp")
+    if hour > 23 or minute > 59 or second > 60:
+        return np.nan, np.nan
+    fraction = float("0." + match["f"][1:]) if match["f"] else 0.0
+    found = hour + minute / 60 + (second + fraction) / 3600
+    return found, found
+
+
+def _offset(zone: str | None) -> float:
+    """Days that local clocks are ahead."""
+    if not zone or zone in ("Z", "UTC", "GMT"):
+        return 0.0
+    digits = zone[1:].replace(":", "")
+    minutes = int(digits[:2]) * 60 + int(digits[2:] or 0)
+    return (-minutes if zone[0] == "-" else minutes) / 1440

@@ -93,7 +93,23 @@ def test_a_column_is_read_by_one_convention(texts, numbers, how):
 # Texts that are no numbers: each is a column together with itself and two others like it.
 NO_NUMBERS = [
     *("abc", "A34", "Room 12", "<5", ">=7", "0-200", "5 - 7", "5/7", "1:30", "2024-01-31", "1.2.3", "12a4", "1_000"),
-    *("--5", "+-5", "5--", "(5", "5)", "€", "kg", "$5€", "1,2,3", "1.234,5.6", "12,34.5,6", "0x1F", "½", "five", "1 2 3"),
+    *(
+        "--5",
+        "+-5",
+        "5--",
+        "(5",
+        "5)",
+        "€",
+        "kg",
+        "$5€",
+        "1,2,3",
+        "1.234,5.6",
+        "12,34.5,6",
+        "0x1F",
+        "½",
+        "five",
+        "1 2 3",
+    ),
     *("a5", "5 of 7", "~5", "5?", "#5", "No. 5", "1,23", "e5", ".", "-", "1..5", "12,345,67", "555-1234"),
 ]
 
@@ -170,7 +186,9 @@ def test_new_rows_are_read_as_the_learned_ones():
         recipe({"x": ["2,5", "1.5"]})
 
 
-@pytest.mark.parametrize(("decimal", "thousands"), [(".", ","), (",", "."), (",", " "), (".", "'"), (",", ""), (".", "")])
+@pytest.mark.parametrize(
+    ("decimal", "thousands"), [(".", ","), (",", "."), (",", " "), (".", "'"), (",", ""), (".", "")]
+)
 @given(numbers=st.lists(st.floats(-1e9, 1e9).map(lambda number: round(number, 3)), min_size=1, max_size=30))
 def test_pandas_reads_the_same(decimal, thousands, numbers):
     marks = str.maketrans({",": thousands, ".": decimal})
@@ -179,7 +197,9 @@ def test_pandas_reads_the_same(decimal, thousands, numbers):
     read = pd.read_csv(io.StringIO("x\n" + "\n".join(texts)), sep=";", decimal=decimal, **options)["x"]
     np.testing.assert_array_equal(Convention(decimal, thousands).read(texts), read)
     found = read_numerals(list(dict.fromkeys(texts)), np.ones(len(dict.fromkeys(texts)), dtype=int))
-    if thousands and any(abs(number) >= 1e6 for number in numbers):  # 1,234.567 is clear once it has two marks or a point
+    if thousands and any(
+        abs(number) >= 1e6 for number in numbers
+    ):  # 1,234.567 is clear once it has two marks or a point
         np.testing.assert_array_equal(found.convention.read(texts), read)
 
 

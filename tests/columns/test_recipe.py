@@ -1,12 +1,17 @@
 """From tables to arrays: the same recipe for every table, and all mistakes at once."""
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
+from linkmix import LinkMixture
 from linkmix.columns import BadColumns, describe, is_table, learn, needs_recipe
+from linkmix.mixture.model_file import from_bytes, to_bytes
 
 
 def customers(n=40):
@@ -98,3 +103,74 @@ def test_describe_says_the_kinds():
         "spent": "number, in €",
         "paid": "true or false",
     }
+
+
+def everything(n=60):
+    """A table with a column of every kind but pictures."""
+    rng = np.random.default_rng(1)
+    table = customers(n)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 1500, n)
+    words = ["wine", "beer", "bread", "cheese", "apple", "pear", "fish", "meat", "tea", "milk"]
+    table["since"] = [str(day) for day in days]
+    table["note"] = [" ".join(rng.choice(words, 5)) for _ in range(n)]
+    table["embedding"] = rng.normal(size=(n, 60)).tolist()
+    table["size"] = rng.choice(["S", "M", "L"], n).tolist()
+    table["at"] = [f"{hour:02d}:30" for hour in rng.integers(0, 24, n)]
+    table["town"][5] = None
+    return table
+
+
+KINDS_OF_EVERYTHING = {"size": "ordered:S<M<L", "age": "ordered", "since": "date+month"}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_gives_the_same_array(package):
+    plain = everything()
+    recipe = learn(plain, KINDS_OF_EVERYTHING)
+    table = PACKAGES[package](plain)
+    same = learn(table, KINDS_OF_EVERYTHING)
+    assert (same.names, same.levels, same.left_out, same.remarks) == (
+        recipe.names,
+        recipe.levels,
+        recipe.left_out,
+        recipe.remarks,
+    )
+    np.testing.assert_array_equal(same(table), recipe(plain))
+    np.testing.assert_array_equal(recipe(table), recipe(plain))
+
+
+def test_a_model_file_holds_a_recipe():
+    plain = everything()
+    recipe = learn(plain, KINDS_OF_EVERYTHING)
+    estimator = LinkMixture(1).fit(np.arange(6.0).reshape(-1, 1))
+    read = from_bytes(Path("model"), to_bytes(estimator, {"recipe": recipe}), [LinkMixture]).notes["recipe"]
+    np.testing.assert_array_equal(read(plain), recipe(plain))
+    assert (read.names, read.owners, read.levels) == (recipe.names, recipe.owners, recipe.levels)
+    assert (read.left_out, read.remarks, read.missing) == (recipe.left_out, recipe.remarks, recipe.missing)
+    assert describe(read) == describe(recipe)
+
+
+def test_rows_are_read_one_by_one_as_all_together():
+    plain = everything()
+    recipe = learn(plain, KINDS_OF_EVERYTHING)
+    X = recipe(plain)
+    for row in (0, 5, 17):
+        one = recipe({name: column[row : row + 1] for name, column in plain.items()})
+        np.testing.assert_allclose(one, X[row : row + 1], rtol=1e-12, atol=1e-12)
+
+
+def test_other_columns_are_ignored_and_order_does_not_matter():
+    plain = everything()
+    recipe = learn(plain, KINDS_OF_EVERYTHING)
+    turned = dict(reversed({**plain, "more": [b"x"] * 60}.items()))
+    np.testing.assert_array_equal(recipe(turned), recipe(plain))
+
+
+def test_a_recipe_and_its_errors_can_be_pickled():
+    plain = everything()
+    recipe = learn(plain, KINDS_OF_EVERYTHING)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(recipe))(plain), recipe(plain))
+    with pytest.raises(BadColumns) as error:
+        recipe({**plain, "spent": ["much"] * 60})
+    copy = pickle.loads(pickle.dumps(error.value))
+    assert (str(copy), copy.problems) == (str(error.value), error.value.problems)

@@ -1,7 +1,6 @@
 """Columns of every kind become one array of numbers and codes."""
 
 from linkmix.columns.coded import Coded, code
-from linkmix.columns.dates import DateReading
 from linkmix.columns.kinds import Category, Number, Ordered
 from linkmix.columns.moments import Date, TimeOfDay
 from linkmix.columns.numerals import Convention
@@ -12,10 +11,10 @@ from linkmix.columns.wide import Picture, Reduction, Sentences, Vector, Words
 from linkmix.columns.wishes import KINDS
 
 PARTS = (
-    *(Recipe, Column, Number, Category, Ordered, Date, TimeOfDay, Vector, Words, Sentences, Picture),
-    *(Convention, DateReading, Reduction),
+    *(Recipe, Column, Number, Convention, Category, Ordered, Date, TimeOfDay),
+    *(Vector, Reduction, Words, Sentences, Picture),
 )
-"""All values that a recipe is made of, for model files."""
+"""The dataclasses that a recipe is made of."""
 
 __all__ = [
     "KINDS",

@@ -89,6 +89,7 @@ OTHER_SETTINGS = {
         "committee": 2,
         "budget": "small",
         "calibrate": False,
+        "kinds": {"size": "number"},
         "n_jobs": 2,
         "verbose": True,
         "random_state": np.random.RandomState(3),

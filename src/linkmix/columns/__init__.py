@@ -1,5 +1,6 @@
 """Columns of every kind become one array of numbers and codes."""
 
+from linkmix.columns.coded import Coded, code
 from linkmix.columns.kinds import Category, Number, Ordered
 from linkmix.columns.moments import Date, TimeOfDay
 from linkmix.columns.numerals import Convention
@@ -20,9 +21,11 @@ __all__ = [
     "MISSING",
     "PARTS",
     "BadColumns",
+    "Coded",
     "Column",
     "Problem",
     "Recipe",
+    "code",
     "describe",
     "is_table",
     "learn",

@@ -68,6 +68,9 @@ class Scaling:
         missing value then counts as the mean of its column.
     noise : float
         Variance of the scaled columns in each direction that the components leave out.
+    n_codes : int
+        Number of columns at the end that hold codes of categories. These stay as they are: their center is 0 and their
+        scale 1, and they are in no component.
 
     Examples
     --------
@@ -83,14 +86,29 @@ class Scaling:
     width: Floats
     components: Floats | None = None
     noise: float = 0.0
+    n_codes: int = 0
 
     @classmethod
-    def plain(cls, center: Floats, scale: Floats) -> "Scaling":
+    def plain(cls, center: Floats, scale: Floats, n_codes: int = 0) -> "Scaling":
         """Scaling without compressed tails."""
-        return cls(center, scale, np.zeros_like(center), np.zeros_like(center))
+        n = len(center) - n_codes
+        center, scale = np.append(center[:n], np.zeros(n_codes)), np.append(scale[:n], np.ones(n_codes))
+        return cls(center, scale, np.zeros_like(center), np.zeros_like(center), n_codes=n_codes)
+
+    @property
+    def numbers(self) -> "Scaling":
+        """The same for the columns of numbers alone."""
+        if not self.n_codes:
+            return self
+        n = len(self.center) - self.n_codes
+        center, scale, middle, width = (one[:n] for one in (self.center, self.scale, self.middle, self.width))
+        return Scaling(center, scale, middle, width, self.components, self.noise)
 
     def __call__(self, X: Array) -> Floats:
-        """Rows of scaled columns, or of their components."""
+        """Rows of scaled columns, or of their components; codes stay as they are."""
+        if self.n_codes and self.components is not None:
+            n = X.shape[1] - self.n_codes
+            return np.concatenate([self.numbers(X[:, :n]), X[:, n:]], axis=1)
         Z = self._columns(X)
         if self.components is None:
             return Z
@@ -103,7 +121,8 @@ class Scaling:
         """Rows in which distances are those of the columns as they came: these, or components by how much they vary."""
         if self.components is None:
             return np.asarray(X[:, self.scale > 0])
-        return np.asarray(self(X) / np.linalg.norm(self.components, axis=1))
+        length = np.linalg.norm(self.components, axis=1)
+        return np.asarray(self(X) / np.append(length, np.ones(self.n_codes)))
 
     def _columns(self, X: Array) -> Floats:
         used = self.scale > 0
@@ -183,6 +202,8 @@ class Scaling:
 
         With components, also the log-density of what these leave of the row: Gaussian, the same in all directions.
         """
+        if self.n_codes:
+            return self.numbers.log_slope(X[:, : X.shape[1] - self.n_codes])
         used, calm = self.scale > 0, self.width > 0
         slope = -(~np.isnan(X[:, used]) @ np.log(self.scale[used]))
         if calm.any():
@@ -197,10 +218,10 @@ class Scaling:
         return np.asarray(slope)
 
 
-def scalings(points: Floats | Table, settings: ScalingSettings) -> dict[str, Scaling]:
+def scalings(points: Floats | Table, settings: ScalingSettings, n_codes: int = 0) -> dict[str, Scaling]:
     """The ways in which the search looks at points: plain, and with long tails compressed if enough columns have one.
 
-    Many columns are looked at by their principal components alone.
+    Many columns are looked at by their principal components alone. Codes of categories are not touched.
 
     Parameters
     ----------
@@ -208,20 +229,37 @@ def scalings(points: Floats | Table, settings: ScalingSettings) -> dict[str, Sca
         Checked points.
     settings : ScalingSettings
         What a long tail is, and what many columns are.
+    n_codes : int
+        Number of columns at the end that hold codes of categories.
 
     Returns
     -------
     dict of str to Scaling
     """
     found = points.summary if isinstance(points, Table) else summarise(points)
-    plain = Scaling.plain(found.mean, np.ones_like(found.spread) if found.constant.all() else found.spread)
+    n_numbers = len(found.mean) - n_codes
+    nothing = found.constant.all() and not n_codes
+    plain = Scaling.plain(found.mean, np.ones_like(found.spread) if nothing else found.spread, n_codes)
+    if not n_numbers:
+        return {PLAIN: plain}
     some = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_ROWS)).astype(np.int64))
-    n_used = np.count_nonzero(plain.scale)
+    n_used = np.count_nonzero(plain.scale[:n_numbers])
     if n_used > settings.most_columns and len(points) > settings.n_components:
-        return {COMPONENTS: _components(take(points, some), plain, settings)}
-    calm = _calmed(take(points, some), plain, settings.skewed)
+        numbers = _components(take(points, some)[:, :n_numbers], plain.numbers, settings)
+        return {COMPONENTS: _with_codes(numbers, n_codes)}
+    calm = _with_codes(_calmed(take(points, some)[:, :n_numbers], plain.numbers, settings.skewed), n_codes)
     n_long = np.count_nonzero(calm.width)
     return {PLAIN: plain, CALM: calm} if n_long >= max(1, settings.enough_skewed * n_used) else {PLAIN: plain}
+
+
+def _with_codes(numbers: Scaling, n_codes: int) -> Scaling:
+    """The scaling of columns of numbers, followed by columns of codes."""
+    if not n_codes:
+        return numbers
+    zeros = np.zeros(n_codes)
+    center, middle, width = (np.append(one, zeros) for one in (numbers.center, numbers.middle, numbers.width))
+    scale = np.append(numbers.scale, np.ones(n_codes))
+    return Scaling(center, scale, middle, width, numbers.components, numbers.noise, n_codes)
 
 
 def vary_alike(spread: Floats, settings: ScalingSettings) -> bool:

@@ -5,7 +5,7 @@ suffice to estimate them, and how the parameters follow from those sums. It know
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, Self, TypeVar
 
@@ -65,6 +65,15 @@ class Density(ABC, Generic[ParametersT, SumsT]):
     def allows_missing(self) -> bool:
         """Whether rows may hold NaN, which stands for an unknown value and is integrated out."""
         return False
+
+    def named(self, columns: Sequence[str]) -> "Density[Any, Any]":
+        """The same density for rows with columns of these names; it differs only where it refers to names."""
+        return self
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of columns that it describes, as `linkmix.columns` calls it; None if it describes several."""
+        return "number"
 
     @abstractmethod
     def log_density(self, parameters: ParametersT, X: Array) -> Floats:

@@ -52,6 +52,7 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
     """
 
     allows_missing = True
+    kind = "category"
 
     n_levels: int | Sequence[int] | None = None
 

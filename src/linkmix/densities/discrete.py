@@ -168,6 +168,7 @@ class Bernoulli(_Means):
     """
 
     name = "probabilities"
+    kind = "bool"
     limits = "numbers above 0 and below 1"
 
     def log_density(self, parameters: DiscreteParameters, X: Array) -> Floats:
@@ -228,6 +229,7 @@ class Poisson(_Means):
     """
 
     name = "rates"
+    kind = "count"
     limits = "positive numbers"
 
     def log_density(self, parameters: DiscreteParameters, X: Array) -> Floats:

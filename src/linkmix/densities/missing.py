@@ -15,6 +15,7 @@ pattern of missing columns. Nothing cancels, even if columns almost repeat each 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -49,14 +50,12 @@ def observed_distances(form: CovarianceForm, means: Floats, whiteners: Floats, X
             half_log_precision[:, c] = -0.5 * (observed @ np.log(variances[c]))
     else:
         half_log_precision[:] = form.half_log_precision(whiteners, d)
-        patterns = list(_patterns(observed))
-        for c, mean in enumerate(means):
-            whitener = form.of(whiteners, c)
-            white = np.where(observed, X - mean, 0.0) @ whitener
-            distance[:, c] = np.einsum("ij,ij->i", white, white)
-            for some in patterns:
-                distance[some.rows, c], log_missing = some.distances(white[some.rows], whitener)
-                half_log_precision[some.rows, c] -= log_missing
+        matrices = _matrices(form, whiteners, len(means))
+        white = np.where(observed, X - means[:, None], 0.0) @ matrices  # (C, n, d)
+        distance[:] = np.einsum("cij,cij->ic", white, white)
+        for some in _patterns(observed, len(means)):
+            distance[some.rows], log_missing = some.distances(white[:, some.rows], matrices)
+            half_log_precision[some.rows] -= log_missing
     return distance, half_log_precision, observed.sum(axis=1)
 
 
@@ -76,21 +75,16 @@ def moments(
     if form.independent:
         variances = _variances(form, whiteners, means)
         return independent_moments(form, means, variances, X, weights, spread_weights)
-    observed = ~np.isnan(X)
-    patterns = list(_patterns(observed))
-    first = np.empty_like(means)
-    seconds = []
-    for c, mean in enumerate(means):
-        whitener = form.of(whiteners, c)
-        differences = np.where(observed, X - mean, 0.0)
-        white = differences @ whitener
-        spread = np.zeros((X.shape[1], X.shape[1]))
-        for some in patterns:
-            columns, filling, conditional = some.regress(white[some.rows], whitener, spread_weights[some.rows, c])
-            differences[some.rows[:, None], columns] = filling
-            spread += conditional
-        first[c] = weights[:, c] @ differences
-        seconds.append(form.moment(differences, weights[:, c]) + form.from_matrix(spread))
+    observed, matrices = ~np.isnan(X), _matrices(form, whiteners, len(means))
+    differences = np.where(observed, X - means[:, None], 0.0)  # (C, n, d)
+    white = differences @ matrices
+    spread = np.zeros((len(means), X.shape[1], X.shape[1]))
+    for some in _patterns(observed, len(means)):
+        columns, filling, conditional = some.regress(white[:, some.rows], matrices, spread_weights[some.rows].T)
+        differences[:, some.rows[:, None], columns] = filling
+        spread += conditional
+    first = np.matmul(weights.T[:, None], differences)[:, 0]
+    seconds = [form.moment(differences[c], weights[:, c]) + form.from_matrix(spread[c]) for c in range(len(means))]
     return first, np.stack(seconds)
 
 
@@ -142,42 +136,61 @@ class _Patterns:
     missing: Ints  # (P, k), the columns that each pattern misses
     bounds: Ints  # (P + 1,), rows bounds[p]:bounds[p + 1] have pattern p
 
-    def distances(self, white: Floats, whitener: Floats) -> tuple[Floats, Floats]:
-        """Squared distance of the observed columns, and the log-determinant of the missing ones."""
-        q, r = self._decompose(whitener)
-        white = white - self._multiply(self._multiply(white, q), q.transpose(0, 2, 1))
-        log_missing = np.log(np.abs(np.diagonal(r, axis1=1, axis2=2))).sum(axis=1)
-        return np.einsum("ij,ij->i", white, white), np.repeat(log_missing, np.diff(self.bounds))
+    def distances(self, white: Floats, whiteners: Floats) -> tuple[Floats, Floats]:
+        """Squared distance of the observed columns, and the log-determinant of the missing ones, both (n, C)."""
+        q, r = self._decompose(whiteners)
+        white = white - self._multiply(self._multiply(white, q), np.swapaxes(q, -1, -2))
+        log_missing = np.log(np.abs(np.diagonal(r, axis1=-2, axis2=-1))).sum(axis=-1)  # (C, P)
+        return np.einsum("cij,cij->ic", white, white), np.repeat(log_missing.T, np.diff(self.bounds), axis=0)
 
-    def regress(self, white: Floats, whitener: Floats, weights: Floats) -> tuple[Ints, Floats, Floats]:
-        """Missing columns of each row (n, k), their conditional means, and the sum of their covariances (d, d)."""
-        q, r = self._decompose(whitener)
+    def regress(self, white: Floats, whiteners: Floats, weights: Floats) -> tuple[Ints, Floats, Floats]:
+        """Missing columns of each row (n, k), their conditional means (C, n, k), the sums of covariances (C, d, d)."""
+        q, r = self._decompose(whiteners)
         inverse: Floats = np.asarray(np.linalg.inv(r), dtype=np.float64)
         columns = np.repeat(self.missing, np.diff(self.bounds), axis=0)
-        filling = -self._multiply(self._multiply(white, q), inverse.transpose(0, 2, 1))
-        pattern_weights = np.add.reduceat(weights, self.bounds[:-1])
-        conditional = pattern_weights[:, None, None] * (inverse @ inverse.transpose(0, 2, 1))
-        d = len(whitener)
-        places = self.missing[:, :, None] * d + self.missing[:, None, :]
-        total = np.bincount(places.ravel(), conditional.ravel(), minlength=d * d).astype(np.float64)
-        return columns, filling, total.reshape(d, d)
+        filling = -self._multiply(self._multiply(white, q), np.swapaxes(inverse, -1, -2))
+        pattern_weights = np.add.reduceat(weights, self.bounds[:-1], axis=1)  # (C, P)
+        conditional = pattern_weights[:, :, None, None] * (inverse @ np.swapaxes(inverse, -1, -2))
+        n_components, d, _ = whiteners.shape
+        places = (
+            self.missing[:, :, None] * d
+            + self.missing[:, None, :]
+            + d * d * np.arange(n_components)[:, None, None, None]
+        )
+        total = np.bincount(places.ravel(), conditional.ravel(), minlength=n_components * d * d).astype(np.float64)
+        return columns, filling, total.reshape(n_components, d, d)
 
-    def _decompose(self, whitener: Floats) -> tuple[Floats, Floats]:
-        q, r = np.linalg.qr(whitener[self.missing].transpose(0, 2, 1))  # (P, d, k), (P, k, k)
+    def _decompose(self, whiteners: Floats) -> tuple[Floats, Floats]:
+        q, r = np.linalg.qr(np.swapaxes(whiteners[:, self.missing], -1, -2))  # (C, P, d, k), (C, P, k, k)
         return q, r
 
     def _multiply(self, rows: Floats, matrices: Floats) -> Floats:
-        """Each row times the matrix of its pattern."""
-        if len(rows) <= MANY_ROWS * len(matrices):
-            of_rows = np.repeat(matrices, np.diff(self.bounds), axis=0)
-            return np.asarray(np.matmul(rows[:, None, :], of_rows)[:, 0])
+        """Each row (C, n, ...) times the matrix (C, P, ...) of its pattern."""
+        if rows.shape[1] <= MANY_ROWS * matrices.shape[1]:
+            of_rows = np.repeat(matrices, np.diff(self.bounds), axis=1)
+            return np.asarray(np.matmul(rows[:, :, None, :], of_rows)[:, :, 0])
         ends = self.bounds.tolist()
-        pieces = zip(matrices, ends[:-1], ends[1:], strict=True)
-        return np.concatenate([rows[first:last] @ matrix for matrix, first, last in pieces])
+        pieces = zip(np.swapaxes(matrices, 0, 1), ends[:-1], ends[1:], strict=True)
+        return np.concatenate([rows[:, first:last] @ matrix for matrix, first, last in pieces], axis=1)
 
 
-def _patterns(observed: Array) -> Iterator[_Patterns]:
+def _matrices(form: CovarianceForm, whiteners: Floats, n_components: int) -> Floats:
+    """The whitener of each component, shape (C, d, d)."""
+    return np.stack([form.of(whiteners, c) for c in range(n_components)])
+
+
+def _patterns(observed: Array, n_components: int) -> tuple[_Patterns, ...]:
     """All incomplete rows, grouped by how many and which columns they miss, in stacks of limited size."""
+    return _same_patterns(np.packbits(observed).tobytes(), observed.shape, n_components)
+
+
+@lru_cache(maxsize=64)  # each step of EM asks for the same blocks of rows again
+def _same_patterns(packed: bytes, shape: tuple[int, int], n_components: int) -> tuple[_Patterns, ...]:
+    bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=shape[0] * shape[1])
+    return tuple(_found_patterns(bits.reshape(shape).astype(bool), n_components))
+
+
+def _found_patterns(observed: Array, n_components: int) -> Iterator[_Patterns]:
     d = observed.shape[1]
     n_missing = d - observed.sum(axis=1)
     incomplete = np.flatnonzero(n_missing)
@@ -189,7 +202,7 @@ def _patterns(observed: Array) -> Iterator[_Patterns]:
     counts = n_missing[rows[firsts]]
     for count in np.unique(counts).tolist():
         alike = np.flatnonzero(counts == count)
-        size = max(1, STACK_NUMBERS // (d * count))
+        size = max(1, STACK_NUMBERS // (d * count * n_components))
         for stack in np.split(alike, range(size, len(alike), size)):
             low, high = bounds[stack[0]], bounds[stack[-1] + 1]
             missing = np.nonzero(~observed[rows[bounds[stack]]])[1].reshape(-1, count)

@@ -53,9 +53,10 @@ class Product(Density[ProductParameters, ProductSums]):
 
     Parameters
     ----------
-    parts : mapping of str to (Density, sequence of int)
-        Name, density and column numbers of each part. Each column of the data belongs to exactly one part. The name
-        becomes a prefix of the part's attributes: ``counts`` and ``rates`` give ``counts_rates``.
+    parts : mapping of str to (Density, sequence of int or str)
+        Name, density and columns of each part: column numbers, or names of the columns of a data frame. Each column of
+        the data belongs to exactly one part. The name of a part becomes a prefix of its attributes: ``counts`` and
+        ``rates`` give ``counts_rates``. If columns have names, those of a `Categorical` part may hold text.
 
     Examples
     --------
@@ -70,24 +71,60 @@ class Product(Density[ProductParameters, ProductSums]):
     ['size_means', 'size_covariances', 'visits_rates']
     """
 
-    parts: Mapping[str, tuple[Density[Any, Any], Sequence[int]]] = field(hash=False)
+    parts: Mapping[str, tuple[Density[Any, Any], Sequence[int] | Sequence[str]]] = field(hash=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.parts, Mapping) or not self.parts:
             raise ValueError(f"parts={self.parts!r} names no part: pass {{name: (density, columns)}}")
         # A copy of plain values, so that equal settings compare equal, whatever sequences they came in.
         object.__setattr__(self, "parts", {name: _checked(name, part) for name, part in self.parts.items()})
-        owner: dict[int, str] = {}
-        for name, part in self._parts.items():
-            for column in part.columns:
+        owner: dict[int | str, str] = {}
+        for name, (_, columns) in self.parts.items():
+            for column in columns:
                 if column in owner:
                     where = f"twice in part {name!r}" if owner[column] == name else f"in {owner[column]!r} and {name!r}"
-                    raise ValueError(f"column {column} is {where}: name each column once")
+                    raise ValueError(f"column {column!r} is {where}: name each column once")
                 owner[column] = name
+        if len({isinstance(column, str) for column in owner}) > 1:
+            raise ValueError(f"parts refer to columns by numbers and by names ({[*owner]!r}): use one or the other")
+
+    @property
+    def kind(self) -> None:
+        """None, since the parts describe columns of different kinds."""
+        return
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each column that is referred to by its name."""
+        return {
+            column: density.kind
+            for density, columns in self.parts.values()
+            for column in columns
+            if isinstance(column, str) and density.kind is not None
+        }
+
+    def named(self, columns: Sequence[str]) -> "Product":
+        """The same product with column numbers in place of names; several columns may come from one of the user's."""
+        wanted = self.kinds
+        if not wanted:
+            return self
+        absent = [name for name in wanted if name not in columns]
+        if absent:
+            raise ValueError(
+                f"parts name the columns {', '.join(map(repr, absent))}, and X has "
+                f"{', '.join(map(repr, dict.fromkeys(columns))) or 'no names'}: name columns of X, which must be a "
+                "data frame, or use column numbers"
+            )
+        return Product(
+            {
+                name: (density, [i for i, column in enumerate(columns) if column in own])
+                for name, (density, own) in self.parts.items()
+            }
+        )
 
     @cached_property
     def _parts(self) -> dict[str, _Part]:
-        return {name: _Part(density, tuple(columns)) for name, (density, columns) in self.parts.items()}
+        return {name: _Part(density, tuple(map(int, columns))) for name, (density, columns) in self.parts.items()}
 
     @cached_property
     def _columns(self) -> dict[int, str]:
@@ -97,7 +134,7 @@ class Product(Density[ProductParameters, ProductSums]):
     @property
     def allows_missing(self) -> bool:
         """Whether all parts allow missing values."""
-        return all(part.density.allows_missing for part in self._parts.values())
+        return all(density.allows_missing for density, _ in self.parts.values())
 
     def log_density(self, parameters: ProductParameters, X: Array) -> Floats:
         """Sum of the log-densities of the parts, shape (n, C)."""
@@ -230,7 +267,9 @@ def _naming_columns(name: str, part: _Part) -> Iterator[None]:
         raise BadColumn(part.columns[error.column], f"(part {name!r}) {error.problem}") from None
 
 
-def _checked(name: str, part: tuple[Density[Any, Any], Iterable[int]]) -> tuple[Density[Any, Any], tuple[int, ...]]:
+def _checked(
+    name: str, part: tuple[Density[Any, Any], Iterable[int | str]]
+) -> tuple[Density[Any, Any], tuple[int, ...] | tuple[str, ...]]:
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(
             f"part {name!r} has no usable name: use letters, digits and underscores, as in names of attributes"
@@ -242,12 +281,20 @@ def _checked(name: str, part: tuple[Density[Any, Any], Iterable[int]]) -> tuple[
         raise ValueError(f"part {name!r} is {part!r}: pass (density, list of column numbers)") from None
     if not isinstance(density, Density):
         raise ValueError(f"part {name!r} has no density but {density!r}: pass an object such as Gaussian()")
-    for column in columns:
-        if isinstance(column, bool) or not isinstance(column, int | np.integer) or column < 0:
-            raise ValueError(f"part {name!r} has the column {column!r}: use column numbers from 0")
     if not columns:
         raise ValueError(f"part {name!r} has no columns: name some, or leave the part out")
-    return density, tuple(map(int, columns))
+    if isinstance(given, str):
+        raise ValueError(f"part {name!r} has the columns {given!r}: pass a list, [{given!r}]")
+    if all(isinstance(column, str) for column in columns):
+        if density.kind is None:
+            raise ValueError(f"part {name!r} is a product inside a product: give its parts to the outer one")
+        return density, tuple(map(str, columns))
+    numbers: list[int] = []
+    for column in columns:
+        if isinstance(column, str | bool) or not isinstance(column, int | np.integer) or column < 0:
+            raise ValueError(f"part {name!r} has the column {column!r}: use column numbers from 0, or names alone")
+        numbers.append(int(column))
+    return density, tuple(numbers)
 
 
 def _listed(columns: list[int], most: int = 8) -> str:

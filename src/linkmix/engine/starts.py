@@ -95,12 +95,14 @@ def from_classes(
     shape: Shape,
     random: RandomState,
     sample_weight: Floats | None = None,
+    places: Floats | None = None,
 ) -> Parameters:
     """Start from equal weights and the moments of each class, split into clusters as in the paper.
 
-    A cluster without rows starts at a random row of its class.
+    A cluster without rows starts at a random row of its class. ``places`` are the same rows, where distances between
+    rows of `X` mean nothing because some columns hold codes.
     """
-    filled = without_gaps(X)
+    filled = without_gaps(X) if places is None else places
     per_class = shape.clusters_per_class
     counts = np.ones(len(X)) if sample_weight is None else sample_weight
     groups = classes * per_class

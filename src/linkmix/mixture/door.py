@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, check_sample_weight
 from linkmix.basics.errors import InfeasibleLinks, LinkConflict
+from linkmix.columns import Coded, Recipe, code, is_table
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size, named
 from linkmix.data.summary import extent
@@ -29,7 +30,7 @@ from linkmix.links.names import all_names, check_names, number_names
 from linkmix.mixture import model_file
 from linkmix.mixture.settings import names_annotators
 
-PointsLike = ArrayLike | Source
+PointsLike = ArrayLike | Source | Coded
 DASK = ("dask", "dask_expr")
 """Packages of Dask's arrays and data frames, which are recognised without importing them."""
 
@@ -40,6 +41,12 @@ class SeenColumns:
 
     n: int
     names: Array | None = None
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> "SeenColumns":
+        """The columns of a table that a recipe uses."""
+        names = [column.name for column in recipe.columns]
+        return cls(len(names), np.array(names, dtype=object))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +59,8 @@ class Request:
     rows: ArrayLike | None
     sample_weight: Floats | None
     names: tuple[str, ...] = ()  # of the first classes, if y had names
+    columns: tuple[str, ...] = ()  # the user's name of each column of the points, if these have names
+    levels: tuple[int, ...] = ()  # of each column of codes of categories, which are the last columns
     contradicted: bool = False  # links that name their annotators contradict each other, so some of them are wrong
 
     def knowledge(self, n_classes: int, *, learn_reliability: bool) -> Knowledge[Array | Table]:
@@ -87,7 +96,8 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
             The points. NaN marks a missing value, if the density allows it. `Blocks` and memory-mapped arrays
-            are read block by block; only linked rows and a sample are held in memory.
+            are read block by block; only linked rows and a sample are held in memory. A table of pandas, polars or
+            pyarrow may have columns of every kind: categories, truth values, dates, texts, lists of numbers.
         y : array-like of shape (n_samples,), optional
             Known labels: class numbers from 0, and -1 where the class is not known; or names of classes as text, and
             None, NaN or pandas.NA where it is not known. With names, ``classes_``, ``labels_`` and `predict` have them
@@ -109,17 +119,23 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         """
         self.check_settings()
         given = as_links(links, must_link, cannot_link)
-        points, columns = let_in(self, X, self._door(reset=True), reset=True)
+        coded = self._code(X)
+        names_of_columns = names_in(X) if coded is None else coded.recipe.owners
+        door = self._door(reset=True, columns=names_of_columns)
+        points, columns = let_in(self, X if coded is None else coded.X, door, reset=True)
+        recipe = None if coded is None else coded.recipe
+        levels: tuple[int, ...] = () if coded is None else coded.levels
+        columns = columns if recipe is None else SeenColumns.of(recipe)
         weights = check_sample_weight(sample_weight, len(points))
         numbers, names = number_names(y, len(points), self._earlier_names(points))
-        request = Request(points, numbers, given, rows, weights, names)
+        request = Request(points, numbers, given, rows, weights, names, names_of_columns, levels)
         try:
             found = self._solve(request, check_random_state(self.random_state))
         except (LinkConflict, InfeasibleLinks):
             if not names_annotators(given):
                 raise
             found = self._solve(replace(request, contradicted=True), check_random_state(self.random_state))
-        self.take_over(found, columns, names, points)
+        self.take_over(found, columns, names, points, recipe)
         return self
 
     def fit_predict(
@@ -225,8 +241,12 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
             self._validate_params()  # the same check, slower, which raises
 
     @abstractmethod
-    def _door(self, *, reset: bool) -> Door:
-        """The checks that points must pass, for a new fit or for the current one."""
+    def _door(self, *, reset: bool, columns: tuple[str, ...] = ()) -> Door:
+        """The checks that points must pass, for a new fit to columns of these names or for the current one."""
+
+    @abstractmethod
+    def _kinds(self, X: Any) -> Mapping[str, str] | None:
+        """Kinds of columns of a table as far as settings tell; None if its columns are to be taken as they are."""
 
     @abstractmethod
     def _solve(self, request: Request, random: RandomState) -> Any:
@@ -237,13 +257,19 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         """The fitted attributes, from the result of `_solve`."""
 
     def take_over(
-        self, found: Any, columns: SeenColumns, names: tuple[str, ...] = (), points: Floats | Table | None = None
+        self,
+        found: Any,
+        columns: SeenColumns,
+        names: tuple[str, ...] = (),
+        points: Floats | Table | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
         """Become a fitted estimator. Everything is computed first, and then assigned in one step.
 
-        ``names`` are those of the first classes; with names, ``points`` are where the labels belong.
+        ``names`` are those of the first classes; with names, ``points`` are where the labels belong. The ``recipe`` is
+        that of a table with columns of every kind.
         """
-        state = {"n_features_in_": columns.n, **self._attributes(found), "_names": names}
+        state = {"n_features_in_": columns.n, **self._attributes(found), "_names": names, "recipe_": recipe}
         state["classes_"] = all_names(names, len(state["classes_"]))
         if names:
             state["labels_"] = named(points, state["labels_"], state["classes_"])
@@ -265,7 +291,30 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
     def _seen(self, X: PointsLike) -> Floats | Table:
         """Checked points, with the same columns as in the fit."""
         check_is_fitted(self)
-        return let_in(self, X, self._door(reset=False), reset=False)[0]
+        recipe: Recipe | None = getattr(self, "recipe_", None)  # models from early files have none
+        if recipe is None:
+            if isinstance(X, Coded):
+                raise ValueError("X is coded, but this model was fitted to plain numbers: pass these")
+            return let_in(self, X, self._door(reset=False), reset=False)[0]
+        if isinstance(X, Coded):
+            array = X.X
+        elif is_table(X):
+            array = recipe(X)
+        else:
+            raise ValueError(
+                f"X is a {type(X).__name__}, but this model was fitted to a table with the columns "
+                f"{', '.join(map(repr, self.feature_names_in_))}: pass a data frame with these columns"
+            )
+        return let_in(self, array, self._door(reset=False), reset=False, coded=True)[0]
+
+    def _code(self, X: PointsLike) -> Coded | None:
+        """A table with columns of every kind as numbers; None if it holds numbers already."""
+        if isinstance(X, Coded):
+            return X
+        if not is_table(X):
+            return None
+        kinds = self._kinds(X)
+        return None if kinds is None else code(X, kinds)
 
 
 @cache
@@ -274,8 +323,19 @@ def _constraints(kind: type[LinkEstimator]) -> list[tuple[str, list[Any]]]:
     return [(name, [make_constraint(one) for one in allowed]) for name, allowed in kind._parameter_constraints.items()]
 
 
-def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) -> tuple[Floats | Table, SeenColumns]:
-    """Checked points in memory, or a table if they are elsewhere, and their columns."""
+def names_in(X: PointsLike) -> tuple[str, ...]:
+    """Names of the columns of a data frame; none for other input."""
+    names = getattr(X, "columns", ()) if is_table(X) else ()
+    return tuple(map(str, names))
+
+
+def let_in(
+    estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool, coded: bool = False
+) -> tuple[Floats | Table, SeenColumns]:
+    """Checked points in memory, or a table if they are elsewhere, and their columns.
+
+    Rows that a recipe made (``coded``) have the right columns, so these are not compared with those of the fit.
+    """
     if isinstance(X, np.memmap) and X.ndim == 2:
         X = Blocks.from_array(X)
     if type(X).__module__.partition(".")[0] in DASK:
@@ -287,18 +347,18 @@ def let_in(estimator: LinkEstimator, X: PointsLike, door: Door, *, reset: bool) 
         raise ValueError(
             f"X is a {type(X).__name__}, which can be read only once: pass linkmix.Blocks of the function that makes it"
         )
-    if type(X) is np.ndarray and (reset or _has_columns_of(estimator, X)) and _is_plain(X, door):
+    if type(X) is np.ndarray and (reset or coded or _has_columns_of(estimator, X)) and _is_plain(X, door):
         door.check(X)
         return X, SeenColumns(X.shape[1])
-    seen_by = copy(estimator) if reset else estimator  # scikit-learn stores on it which columns it saw
+    seen_by = copy(estimator) if reset or coded else estimator  # scikit-learn stores on it which columns it saw
     points: Floats | Table
     if isinstance(X, Source):
         table = X.enter(door)
-        validate_data(seen_by, table.head, skip_check_array=True, reset=reset)
+        validate_data(seen_by, table.head, skip_check_array=True, reset=reset or coded)
         known, points = table.summary.n_values > 0, table.gathered()
     else:
         finite = "allow-nan" if door.missing else True
-        array: Floats = validate_data(seen_by, X, dtype=door.kinds, ensure_all_finite=finite, reset=reset)
+        array: Floats = validate_data(seen_by, X, dtype=door.kinds, ensure_all_finite=finite, reset=reset or coded)
         low, high = extent(array)
         check_size(low, high)
         known, points = ~np.isnan(high), array

@@ -15,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, check_number
+from linkmix.columns import describe, learn, needs_recipe
 from linkmix.couplings import Coupling
 from linkmix.data.blocks import Door, Table
 from linkmix.data.scaling import Scaling
-from linkmix.densities import Density
+from linkmix.densities import Density, Product
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, Start, at_hand, best_fit, bind, few_threads, fresh_starts, part
 from linkmix.links import Links
 from linkmix.links.checks import as_links, check_links
-from linkmix.mixture.door import LinkEstimator, PointsLike, Request
+from linkmix.mixture.door import LinkEstimator, PointsLike, Request, names_in
 from linkmix.mixture.fitted import Fitted, each_row, finished, label_points, trusted
 from linkmix.mixture.settings import (
     CONSTRAINTS,
@@ -369,14 +370,29 @@ class LinkMixture(LinkEstimator):
         super().check_settings()
         check_combinations(self)
 
-    def _door(self, *, reset: bool) -> Door:
-        return door_of(self, density_of(self, 1) if reset else self._fitted_density)
+    def _door(self, *, reset: bool, columns: tuple[str, ...] = ()) -> Door:
+        return door_of(self, density_of(self, 1).named(columns) if reset else self._fitted_density)
+
+    def _kinds(self, X: Any) -> Mapping[str, str] | None:
+        density = density_of(self, 1)
+        if isinstance(density, Product) and density.kinds:
+            return density.kinds
+        if not needs_recipe(X):
+            return None
+        if density.kind == "category":
+            return dict.fromkeys(names_in(X), "category")
+        others = [f"{name!r} ({words})" for name, words in describe(learn(X)) if words != "number"]
+        raise ValueError(
+            f"X has columns other than plain numbers, {', '.join(others) or 'which cannot be used'}, and density="
+            f"{self.density!r} describes numbers alone: use AutoLinkMixture, drop these columns, or pass "
+            "density=Product({...}) with a part such as 'hue': (Categorical(), ['colour'])"
+        )
 
     def _solve(self, request: Request, random: RandomState) -> Fitted:
         learn = learns_reliability(self, contradicted=request.contradicted)
         given = request.knowledge(self.n_classes, learn_reliability=learn)
         n, d = given.X.shape
-        shape, density = shape_of(self), density_of(self, d)
+        shape, density = shape_of(self), density_of(self, d).named(request.columns)
         n_counted = n if given.sample_weight is None else np.count_nonzero(given.sample_weight)
         if n_counted < shape.n_components:
             raise ValueError(

@@ -11,11 +11,13 @@ from sklearn.utils import check_array
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import check_choice, check_number
+from linkmix.columns import Coded, code, needs_recipe
 from linkmix.data.scaling import Scaling
 from linkmix.data.summary import summarise
 from linkmix.engine.starts import without_gaps
 from linkmix.links import Links
 from linkmix.mixture.calibration import Quality
+from linkmix.mixture.door import PointsLike
 from linkmix.queries import other_strategies
 from linkmix.queries.answers import SAID, Answer, Answers, Said, as_answers, as_links
 from linkmix.queries.audit import N_QUESTIONS, Audit, draw
@@ -25,6 +27,7 @@ from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit
 from linkmix.queries.settings import QuestionSettings
 from linkmix.queries.state import Ground, RowProbabilities, State
 from linkmix.search import AutoLinkMixture
+from linkmix.search.spaces import indicators
 
 Strategy = Callable[[State], tuple[int, int] | None]
 """Picks a pair of rows from the state; None if nothing is left to ask."""
@@ -48,10 +51,12 @@ class Questioner:
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The points. NaN marks a missing value.
+    X : array-like of shape (n_samples, n_features), or a table of pandas, polars or pyarrow
+        The points. NaN marks a missing value. A table may have columns of every kind.
     n_classes : int
         Number of classes.
+    kinds : mapping of str to str, optional
+        What some columns of a table are, as in `AutoLinkMixture`.
     strategy : str, default="cover"
         Name of one of `STRATEGIES`.
     links : Links, optional
@@ -110,9 +115,10 @@ class Questioner:
 
     def __init__(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         n_classes: int,
         *,
+        kinds: Mapping[str, str] | None = None,
         strategy: str = "cover",
         links: Links | None = None,
         labels: ArrayLike | None = None,
@@ -127,29 +133,39 @@ class Questioner:
         check_choice("strategy", strategy, STRATEGIES)
         if not 0 <= wrong < 0.5:
             raise ValueError(f"wrong={wrong!r} is not a share from 0 to below 0.5: give the share of wrong answers")
-        self._X: Floats = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
-        n = len(self._X)
+        coded = X if isinstance(X, Coded) else code(X, kinds or {}) if kinds or needs_recipe(X) else None
+        array = X if coded is None else coded.X
+        self._recipe = None if coded is None else coded.recipe
+        self._X: Floats = check_array(array, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
+        n, levels = len(self._X), () if coded is None else coded.levels
         if n < n_classes:
             raise ValueError(f"{n} points cannot make {n_classes} classes: ask for fewer classes")
         given = Links() if links is None else links
         given.check_rows(n)
         given.check_consistent()
-        filled = without_gaps(self._X)
-        self._columns = summarise(filled)
-        self._scale = self._columns.scale
+        n_numbers = self._X.shape[1] - len(levels)
+        columns = summarise(without_gaps(self._X[:, :n_numbers]))
+        self._scaling = Scaling.plain(
+            np.append(columns.mean, np.zeros(len(levels))), np.append(columns.scale, np.ones(len(levels))), len(levels)
+        )
+        self._scale = self._scaling.scale
+        seen = self._X.copy()
+        seen[:, :n_numbers] = columns.standardise(without_gaps(self._X[:, :n_numbers]))
         order = np.random.RandomState(random_state).permutation(n)
         self._ground = Ground(
-            self._columns.standardise(filled),
+            indicators(seen, levels) if levels else seen,
             np.sort(order[:max_candidates]),
             int(n_classes),
             float(wrong),
             int(random_state),
             QuestionSettings() if settings is None else settings,
+            seen if levels else None,
+            levels,
         )
         self._strategy = STRATEGIES[strategy]
         begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
         self._fit = first_fit(self._ground, self._scale, begin)
-        self._beliefs = self._fit.probabilities(self._ground.Z)
+        self._beliefs = self._fit.probabilities(self._ground.X)
         self._tentative = _leaders(self._ground, self._beliefs)
         answers = as_answers(given)
         self.said = Answers(answers, wrong=float(wrong))
@@ -283,7 +299,7 @@ class Questioner:
         """Make the result of a refit the current model."""
         self._changed = float((fit.classes != self._fit.classes).mean())
         self._fit = fit
-        self._beliefs = fit.probabilities(self._ground.Z)
+        self._beliefs = fit.probabilities(self._ground.X)
         self._publish()
 
     @property
@@ -324,14 +340,13 @@ class Questioner:
     @property
     def probabilities(self) -> Floats:
         """Calibrated class probabilities of each point."""
-        return self._fit.honest_probabilities(self._ground.Z)
+        return self._fit.honest_probabilities(self._ground.X)
 
     def _publish(self) -> None:
         fit = self._fit
         self.labels: Ints = labels_with_answers(fit)
-        self.review: Array = doubtful_links(fit, self._ground.Z)
-        scaling = Scaling.plain(self._columns.mean, self._scale)
-        self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, scaling)
+        self.review: Array = doubtful_links(fit, self._ground.X)
+        self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, self._scaling, self._recipe)
 
 
 def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:

@@ -9,6 +9,7 @@ import numpy as np
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, shares
 from linkmix.basics.errors import InfeasibleLinks
+from linkmix.columns import Recipe
 from linkmix.couplings.review import REVIEW
 from linkmix.data.scaling import PLAIN, Scaling
 from linkmix.densities import Density
@@ -77,17 +78,17 @@ class Refit:
     temperature: float
     leaderboard: Array
 
-    def probabilities(self, Z: Floats) -> RowProbabilities:
+    def probabilities(self, X: Floats) -> RowProbabilities:
         """Class probabilities of rows by the mixture as it is. Questions are chosen by these."""
 
         def compute(rows: Ints) -> Floats:
-            return shares(engine.class_log_joint(self.density, self.parameters, Z[rows]))
+            return shares(engine.class_log_joint(self.density, self.parameters, X[rows]))
 
         return RowProbabilities(self.rows, shares(self.log_joint), compute)
 
-    def honest_probabilities(self, Z: Floats) -> Floats:
+    def honest_probabilities(self, X: Floats) -> Floats:
         """Calibrated class probabilities of all rows, for people."""
-        return tempered(engine.class_log_joint(self.density, self.parameters, Z), self.temperature)
+        return tempered(engine.class_log_joint(self.density, self.parameters, X), self.temperature)
 
 
 def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
@@ -143,8 +144,10 @@ def by_answers(state: State, rows: Ints, graphs: list[Any]) -> Iterator[tuple[st
         yield "spread answers", np.asarray(mass.argmax(axis=1))
 
 
-def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) -> AutoLinkMixture:
-    """The refit as an estimator for points in their own units."""
+def as_estimator(
+    fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling, recipe: Recipe | None = None
+) -> AutoLinkMixture:
+    """The refit as an estimator for points in their own units, or for tables that a recipe codes."""
     parameters = fit.parameters
     n_classes, n_clusters = parameters.cluster_weights.shape
     shape = starts.Shape(
@@ -166,7 +169,8 @@ def as_estimator(fit: Refit, labels: Ints, doubtful: Array, scaling: Scaling) ->
     found = Found(
         scaling, [mixture], [np.arange(n_classes)], np.array([fit.temperature]), None, fit.leaderboard, doubtful, labels
     )
-    estimator.take_over(found, SeenColumns(len(scaling.scale)))
+    columns = SeenColumns(len(scaling.scale)) if recipe is None else SeenColumns.of(recipe)
+    estimator.take_over(found, columns, recipe=recipe)
     return estimator
 
 
@@ -183,21 +187,21 @@ def labels_with_answers(fit: Refit) -> Ints:
     return labels
 
 
-def doubtful_links(fit: Refit, Z: Floats) -> Array:
+def doubtful_links(fit: Refit, X: Floats) -> Array:
     """Links with the probability that they are wrong, the most doubtful first."""
     points = fit.links.points
     if not len(points):
         return np.empty(0, dtype=REVIEW)
     weights = fit.parameters.class_weights
-    log_density = engine.class_log_joint(fit.density, fit.parameters, Z[points]) - np.log(weights)
+    log_density = engine.class_log_joint(fit.density, fit.parameters, X[points]) - np.log(weights)
     return review_links(fit.links, {}, log_density / fit.temperature, weights)
 
 
 def _contest(ground: Ground, rows: Ints, spread: Floats, links: Links) -> Contest:
     """A contest on some rows with the answers as links."""
-    Z = ground.Z[rows]
-    given = {PLAIN: Knowledge(Z, links.restrict(rows))}
-    return Contest.of(given, Z * spread, ground.n_classes, BUDGET, ground.seed)
+    X = ground.X[rows]
+    given = {PLAIN: Knowledge(X, links.restrict(rows))}
+    return Contest.of(given, X * spread, ground.n_classes, BUDGET, ground.seed, levels=ground.levels)
 
 
 def _best(
@@ -216,7 +220,7 @@ def _best(
     if before is not None:
         place = starts.match_labels(best.evidence.labels, before, ground.n_classes)
         parameters = engine.renumber(density, parameters, place)
-    measured = ground.Z[rows_to_measure(len(ground.Z))]
+    measured = ground.X[rows_to_measure(len(ground.X))]
     sure = level([], mean_agreement(found, ground.n_classes))
     return Refit(
         density,
@@ -225,8 +229,8 @@ def _best(
         rows,
         guesses,
         _disagreement(found, ground.n_classes),
-        engine.most_probable_classes(density, parameters, ground.Z),
-        engine.class_log_joint(density, parameters, ground.Z[rows]),
+        engine.most_probable_classes(density, parameters, ground.X),
+        engine.class_log_joint(density, parameters, ground.X[rows]),
         float(temperatures(engine.class_log_joint(density, parameters, measured), np.array([sure]))[0]),
         contest.leaderboard(found),
     )

@@ -21,8 +21,8 @@ class Ground:
 
     Attributes
     ----------
-    Z : ndarray of shape (n_samples, n_features)
-        Points without gaps, columns with unit variance.
+    Z : ndarray of shape (n_samples, n_dimensions)
+        Points without gaps, columns with unit variance, by which distances are measured.
     candidates : ndarray of shape (n_candidates,)
         Rows that a strategy may ask about.
     n_classes : int
@@ -31,6 +31,10 @@ class Ground:
     seed : int
     settings : QuestionSettings
         The tuned constants.
+    coded : ndarray of shape (n_samples, n_features) or None
+        If there are categories: the same points, with codes in the last columns.
+    levels : tuple of int
+        Number of levels of each column of codes.
     """
 
     Z: Floats
@@ -39,7 +43,14 @@ class Ground:
     wrong: float = 0.0
     seed: int = 0
     settings: QuestionSettings = field(default_factory=QuestionSettings)
+    coded: Floats | None = None
+    levels: tuple[int, ...] = ()
     _recent: dict[Hashable, Recent[Any]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def X(self) -> Floats:
+        """The points as mixtures see them."""
+        return self.Z if self.coded is None else self.coded
 
     @cached_property
     def cells(self) -> tuple[Ints, Floats]:

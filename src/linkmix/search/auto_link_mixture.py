@@ -1,6 +1,6 @@
 """AutoLinkMixture: tries many starts and shapes, and keeps the mixture that explains the links best."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from linkmix import engine
 from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.basics.errors import InfeasibleLinks
+from linkmix.columns import needs_recipe
 from linkmix.couplings.review import links_to_review_by
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import Door
@@ -64,6 +65,9 @@ class AutoLinkMixture(LinkEstimator):
     budget : {"small", "default", "large"} or Budget, default="default"
         How many first guesses and shapes are tried, and on how many points: at most 1000, 2000 or 10,000 of them, the
         linked ones always among them. The winner is then fitted to all points.
+    kinds : mapping of str to str, optional
+        For a table of pandas, polars or pyarrow: what some of its columns are, such as ``{"zip": "category"}``; the
+        others are looked at. `linkmix.columns.KINDS` lists the kinds.
     calibrate : bool, default=True
         Whether to estimate, by refits without some of the links, how sure the probabilities may be and how good the
         result is. Without it a fit takes about a quarter less time, and probabilities are those of the mixture, which
@@ -140,6 +144,7 @@ class AutoLinkMixture(LinkEstimator):
         "committee": [at_least(1)],
         "budget": [StrOptions(set(BUDGETS)), Budget],
         "calibrate": ["boolean"],
+        "kinds": [Mapping, None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -153,6 +158,7 @@ class AutoLinkMixture(LinkEstimator):
         committee: int = 1,
         budget: str | Budget = "default",
         calibrate: bool = True,
+        kinds: Mapping[str, str] | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | RandomState | None = None,
@@ -161,6 +167,7 @@ class AutoLinkMixture(LinkEstimator):
         self.committee = committee
         self.budget = budget
         self.calibrate = calibrate
+        self.kinds = kinds
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -229,7 +236,10 @@ class AutoLinkMixture(LinkEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _door(self, *, reset: bool) -> Door:
+    def _kinds(self, X: Any) -> Mapping[str, str] | None:
+        return (self.kinds or {}) if self.kinds or needs_recipe(X) else None
+
+    def _door(self, *, reset: bool, columns: tuple[str, ...] = ()) -> Door:
         return Door([np.float64] if reset else [np.float64, np.float32], True, lambda X: None)
 
     def _solve(self, request: Request, random: RandomState) -> Found:
@@ -237,7 +247,8 @@ class AutoLinkMixture(LinkEstimator):
         seed = int(random.randint(2**31 - 1))
         budget = self.budget if isinstance(self.budget, Budget) else BUDGETS[self.budget]
         settings = budget.settings
-        views = scalings(request.points, settings)
+        levels = request.levels
+        views = scalings(request.points, settings, len(levels))
 
         choice, n_classes = None, self.n_classes
         if n_classes == "auto":
@@ -246,11 +257,15 @@ class AutoLinkMixture(LinkEstimator):
             most = min(settings.most_classes, n_counted)
             small = replace(BUDGETS["small"], settings=settings)
             given = request.knowledge(most, learn_reliability=learn)
-            ground = contest_of(given, views, most, small, seed, learn_reliability=learn, n_jobs=self.n_jobs)
+            ground = contest_of(
+                given, views, most, small, seed, learn_reliability=learn, n_jobs=self.n_jobs, levels=levels
+            )
             choice = self._compare_numbers(ground)
             n_classes = number_of_classes(choice, settings.about_as_well)
         given = request.knowledge(int(n_classes), learn_reliability=learn)
-        ground = contest_of(given, views, int(n_classes), budget, seed, learn_reliability=learn, n_jobs=self.n_jobs)
+        ground = contest_of(
+            given, views, int(n_classes), budget, seed, learn_reliability=learn, n_jobs=self.n_jobs, levels=levels
+        )
         found = search(ground, self._progress, leave_out=self.calibrate)
         ground, candidates, left = found.ground, found.candidates, found.left
         if ground.learn_reliability:
@@ -308,7 +323,7 @@ class AutoLinkMixture(LinkEstimator):
         return np.array(found, dtype=CHOICE)
 
     def _attributes(self, found: Found) -> dict[str, Any]:
-        names = ("center_", "scale_", "middle_", "width_", "components_", "noise_variance_")
+        names = ("center_", "scale_", "middle_", "width_", "components_", "noise_variance_", "_n_codes")
         return {
             **dict(zip(names, astuple(found.scaling), strict=True)),
             "estimators_": found.members,
@@ -331,7 +346,7 @@ class AutoLinkMixture(LinkEstimator):
         none = np.zeros_like(self.center_)
         tails = getattr(self, "middle_", none), getattr(self, "width_", none)
         components = getattr(self, "components_", None), getattr(self, "noise_variance_", 0.0)
-        view = Scaling(self.center_, self.scale_, *tails, *components)
+        view = Scaling(self.center_, self.scale_, *tails, *components, getattr(self, "_n_codes", 0))
         temperatures = getattr(self, "temperatures_", np.ones(len(self.estimators_)))
         return Committee([member.mixture(view) for member in self.estimators_], self._places, temperatures)
 

@@ -22,7 +22,7 @@ from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.couplings import BoundCoupling, Graph
 from linkmix.couplings.observed import unwarned
-from linkmix.densities import Density, Gaussian, StudentT
+from linkmix.densities import Categorical, Density, Gaussian, Product, StudentT
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, bind, few_threads, naming_rows, part
 from linkmix.links import Links
@@ -31,7 +31,7 @@ from linkmix.search.budgets import Budget
 from linkmix.search.guesses import WITHOUT, first_guesses, in_order
 from linkmix.search.ranking import Evidence, weigh
 from linkmix.search.shapes import SHAPES
-from linkmix.search.spaces import Space, distinct, one_scale
+from linkmix.search.spaces import Space, distinct, indicators, one_scale
 from linkmix.search.structure import graphs, structure
 
 T = TypeVar("T")
@@ -145,6 +145,8 @@ class Contest:
         Seed of the guesses, and of the draws that divide classes into clusters.
     n_jobs : int or None
         Number of threads, as for joblib.
+    levels : tuple of int
+        Number of levels of each column of codes; these are the last columns of all views.
     """
 
     views: Mapping[str, View]
@@ -160,6 +162,7 @@ class Contest:
     budget: Budget
     seed: int
     n_jobs: int | None = None
+    levels: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -173,6 +176,7 @@ class Contest:
         units: Mapping[str, float] | None = None,
         learn_reliability: bool = False,
         n_jobs: int | None = None,
+        levels: tuple[int, ...] = (),
     ) -> "Contest":
         """Prepare a contest from what is given.
 
@@ -181,7 +185,7 @@ class Contest:
         given : mapping of str to Knowledge
             Scaled points with their links, weights and known labels, by the name of the way they are scaled.
         raw : ndarray of shape (n_samples, n_features)
-            The points in their own units, gaps filled, without constant columns.
+            The points in their own units, gaps filled, without constant columns and without codes.
         n_classes : int
             Number of classes.
         budget : Budget
@@ -194,6 +198,8 @@ class Contest:
             Whether to learn how often each annotator is right.
         n_jobs : int, optional
             Number of threads, as for joblib.
+        levels : tuple of int
+            Number of levels of each of the last columns, if these hold codes of categories.
 
         Returns
         -------
@@ -201,8 +207,10 @@ class Contest:
         """
         first = next(iter(given.values()))
         n_neighbors = max(budget.settings.neighbours, *NEIGHBOURS.values())
+        if levels:  # units of numbers cannot be compared with categories, so each column counts the same instead
+            raw = indicators(first.X, levels, even=True)
         as_they_are = Space(one_scale(raw), n_neighbors)
-        scaled = {name: Space(one_scale(starts.without_gaps(some.X)), n_neighbors) for name, some in given.items()}
+        scaled = {name: Space(one_scale(indicators(some.X, levels)), n_neighbors) for name, some in given.items()}
         whole = [as_they_are] if len(given) == 1 else []
         spaces = {
             name: dict(zip(("columns", "whole"), distinct([space, *whole]), strict=False))
@@ -216,12 +224,13 @@ class Contest:
             first.known,
             learn_reliability,
             _bound(first.links, first.sample_weight, n_classes, learn_reliability),
-            densities(first.X.shape[1], budget.settings.reg_covar),
+            densities(first.X.shape[1], budget.settings.reg_covar, levels),
             graphs([*scaled.values()], as_they_are, raw, budget.settings),
             n_classes,
             budget,
             seed,
             n_jobs,
+            levels,
         )
 
     def with_classes(self, n_classes: int) -> "Contest":
@@ -335,7 +344,8 @@ class Contest:
         layout = SHAPES[shape].layout(self.n_classes)
         random = RandomState(self.seed)
         told = self._told(labels)
-        first = starts.from_classes(self.density(shape), self.views[view].X, told, layout, random, self.weights)
+        places = self.spaces[view]["columns"].points if self.levels else None
+        first = starts.from_classes(self.density(shape), self.views[view].X, told, layout, random, self.weights, places)
         if self.coupling.annotators:
             first = replace(first, reliability=self.coupling.first_reliability())
         candidate = Candidate(view, start, shape, labels, first, Evidence(0, 0, told), 0.0, 0, 0.0)
@@ -401,6 +411,8 @@ class Contest:
 
     def takes(self, shape: str) -> bool:
         """Whether there are enough points for the clusters of a shape."""
+        if len(self.levels) == self.shape[1] and SHAPES[shape].density == "student":
+            return False  # categories have no tails
         few = self.budget.settings.points_per_cluster if SHAPES[shape].clusters > 3 else 1
         return few * SHAPES[shape].clusters * self.n_classes <= self.shape[0]
 
@@ -457,12 +469,26 @@ def place_of(probabilities: Floats, first: Floats) -> Ints:
     return np.asarray(linear_sum_assignment(-(first.T @ probabilities))[1])
 
 
-def densities(n_features: int, reg_covar: float) -> dict[str, Gaussian | StudentT]:
-    """Densities with full covariances, shrunk towards the pooled one by ``n_features + 2`` pseudo-observations."""
-    shrinkage = n_features + 2.0
-    return {
+def densities(n_features: int, reg_covar: float, levels: Sequence[int] = ()) -> dict[str, Density[Any, Any]]:
+    """Densities with full covariances, shrunk towards the pooled one by pseudo-observations: two more than columns.
+
+    Of the columns, the last ones may hold codes of categories, which are independent of the others given the cluster.
+    """
+    n_numbers = n_features - len(levels)
+    shrinkage = n_numbers + 2.0
+    numbers: dict[str, Density[Any, Any]] = {
         "gaussian": Gaussian(reg_covar=reg_covar, shrinkage=shrinkage),
         "student": StudentT(reg_covar=reg_covar, shrinkage=shrinkage),
+    }
+    if not levels:
+        return numbers
+    categories = Categorical(n_levels=tuple(levels))
+    if not n_numbers:
+        return dict.fromkeys(numbers, categories)
+    parts = range(n_numbers), range(n_numbers, n_features)
+    return {
+        name: Product({"numbers": (density, parts[0]), "categories": (categories, parts[1])})
+        for name, density in numbers.items()
     }
 
 

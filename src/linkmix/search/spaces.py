@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkmix.basics.arrays import Floats
+from linkmix.engine.starts import without_gaps
 from linkmix.rivals.e2cp import Neighbours, nearest, neighbour_graph
 from linkmix.search.settings import SETTINGS
 
@@ -52,6 +53,50 @@ def one_scale(Z: Floats) -> Floats:
     centred = Z - Z.mean(axis=0)
     size = np.sqrt(np.mean(centred**2))
     return np.asarray(centred / size if size > 0 else centred)
+
+
+def indicators(X: Floats, levels: Sequence[int], *, even: bool = False) -> Floats:
+    """Rows in which codes of categories are replaced by indicators of their levels, so that distances make sense.
+
+    The scaling is that of factor analysis of mixed data (FAMD): an indicator z of a level with share p becomes
+    (z - p) / sqrt(p), so that rare levels count more, and L levels together vary as much as L - 1 columns of numbers.
+    Two levels are one column, (z - p) / sqrt(p (1 - p)). Gaps count as the mean.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Numbers, followed by a column of codes for each of `levels`. NaN is a missing value.
+    levels : sequence of int
+        Number of levels of each column of codes.
+    even : bool
+        Whether each category varies only as much as one column of numbers of unit variance.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_numbers + n_indicators)
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0, 0], [1.0, 1, 1], [np.nan, 1, 2], [3.0, np.nan, 2]])
+    >>> indicators(X, [2, 3]).round(2).tolist()[0]
+    [0.0, -1.41, 1.5, -0.5, -0.71]
+    >>> indicators(X, [2, 3]).shape
+    (4, 5)
+    """
+    numbers = X.shape[1] - len(levels)
+    parts = [without_gaps(X[:, :numbers])] if numbers else []
+    for codes, n_levels in zip(X[:, numbers:].T, levels, strict=True):
+        known = ~np.isnan(codes)
+        z = (codes[:, None] == np.arange(n_levels)).astype(np.float64)
+        share = z.sum(axis=0) / max(int(known.sum()), 1)
+        seen = np.flatnonzero(share > 0)
+        if len(seen) < 2:
+            continue
+        one = seen[1:] if len(seen) == 2 else seen
+        spread = np.sqrt(share[one] * (1 - share[one]) if len(seen) == 2 else share[one])
+        columns = np.where(known[:, None], z[:, one] - share[one], 0.0) / spread
+        parts.append(columns / np.sqrt(len(seen) - 1) if even else columns)
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(X), 1))
 
 
 def distinct(spaces: Sequence[Space]) -> list[Space]:

@@ -1,6 +1,7 @@
 """From what is given to a contest, and from its winner to a fitted estimator."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
@@ -72,6 +73,7 @@ def contest_of(
     *,
     learn_reliability: bool = False,
     n_jobs: int | None = None,
+    levels: tuple[int, ...] = (),
 ) -> Contest:
     """A contest on the given points, or on a sample with all linked and labelled ones, scaled in several ways."""
     n = len(given.X)
@@ -95,6 +97,7 @@ def contest_of(
         units={name: float((slope - slopes[first]).sum()) for name, slope in slopes.items()},
         learn_reliability=learn_reliability,
         n_jobs=n_jobs,
+        levels=levels,
     )
 
 
@@ -108,14 +111,14 @@ def as_member(
     n_steps = settings.last_steps if ground.shape[0] < len(whole.X) else 1
     with naming_rows(whole.links, ground.n_classes):
         fit = engine.fit(model, data, candidate.parameters, tol=settings.tol, max_iter=n_steps)
+    # A name where there is one, so that the settings can be read.
+    named: dict[str, Any] = {"density": shape.density, "shrinkage": "auto", "reg_covar": settings.reg_covar}
     mixture = LinkMixture(
         ground.n_classes,
         clusters_per_class=shape.clusters,
         shared_clusters=shape.shared,
-        density=shape.density,
+        **({"density": model.density} if ground.levels else named),
         coupling="graph",
-        shrinkage="auto",
-        reg_covar=settings.reg_covar,
         max_iter=settings.first_steps + settings.more_steps,
         random_state=0,
     )

@@ -25,6 +25,7 @@ WORDS = 3.0
 """Free text has this many words on average."""
 FEWEST_RUNNING = 10
 """With fewer rows than this, numbers may follow each other by chance."""
+_MOST_SPELLINGS = 64  # of false and true by upper and lower case
 NO_VALUES, CONSTANT, RUNNING, ASKED = "no values", "the same value in every row", "numbers the rows", "as you asked"
 """Why columns are left out."""
 
@@ -271,6 +272,8 @@ def truth_values(values: Texts) -> Category | None:
     ('no', 'Yes')
     """
     counts = values.counts
+    if len(values.texts) > _MOST_SPELLINGS:
+        return None
     lower = [text.lower() for text in values.texts]
     for pair in TRUTH:
         if set(lower) <= set(pair):

@@ -22,13 +22,14 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _DAY_OF = r"(?P<d>\d{1,2})"
 _MONTH_OF = r"(?P<m>\d{1,2})"
 _YEAR_OF = r"(?P<y>\d{4})"
-_NAME_OF = r"(?P<b>[^\W\d_]{3,9})\.?"
+_NAME_OF = r"(?P<b>[^\W\d_]{3,12})\.?"
 _SHORT = r"(?P<y>\d\d)"
 _TIME = (
     r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?P<f>[.,]\d{1,9})?)?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?"
     r"(?: ?(?P<z>Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?))?"
 )
-_WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,? )?"
+_WEEKDAY = r"(?:[^\W\d_]+(?:-feira)?\.?,? )?(?:den )?"
+_OF = r"(?:[ -]|,? | de )"
 _FORMATS = {
     "year-month-day": rf"{_YEAR_OF}-{_MONTH_OF}-{_DAY_OF}",
     "year/month/day": rf"{_YEAR_OF}/{_MONTH_OF}/{_DAY_OF}",
@@ -38,7 +39,7 @@ _FORMATS = {
     "day/month/year": rf"{_DAY_OF}/{_MONTH_OF}/{_YEAR_OF}",
     "day-month-year": rf"{_DAY_OF}-{_MONTH_OF}-{_YEAR_OF}",
     "month-day-year": rf"{_MONTH_OF}-{_DAY_OF}-{_YEAR_OF}",
-    "day name year": rf"{_WEEKDAY}{_DAY_OF}(?:st|nd|rd|th|\.)?[ -]{_NAME_OF},?[ -]{_YEAR_OF}",
+    "day name year": rf"{_WEEKDAY}{_DAY_OF}(?:st|nd|rd|th|er|\.)?{_OF}{_NAME_OF}{_OF}{_YEAR_OF}",
     "name day year": rf"{_WEEKDAY}{_NAME_OF} {_DAY_OF}(?:st|nd|rd|th)?,? {_YEAR_OF}",
     "day.month.short year": rf"(?P<d>\d\d)\.(?P<m>\d\d)\.{_SHORT}",
     "month/day/short year": rf"{_MONTH_OF}/{_DAY_OF}/{_SHORT}",
@@ -46,6 +47,7 @@ _FORMATS = {
     "year-month": rf"{_YEAR_OF}-(?P<m>\d\d)",
     "name year": rf"{_NAME_OF} {_YEAR_OF}",
     "day name short year": rf"{_DAY_OF}-{_NAME_OF}-{_SHORT}",
+    "year年month月day日": rf"{_YEAR_OF}年{_MONTH_OF}月{_DAY_OF}日",
     "yearmonthday": r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)",
 }
 """Formats by their names. Of those that read as many rows the first is taken."""
@@ -58,19 +60,22 @@ _PATTERNS = {name: re.compile(rf"{pattern}(?:(?:T|,? ){_TIME})?") for name, patt
 }
 _TWINS = {"month/day/year": "day/month/year", "month/day/short year": "day/month/short year"}
 _TWINS |= {"day-month-year": "month-day-year"}
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            *("jan january januar jänner", "feb february februar", "mar march mär märz mrz", "apr april", "may mai"),
-            *("jun june juni", "jul july juli", "aug august", "sep sept september", "oct october okt oktober"),
-            *("nov november", "dec december dez dezember"),
-        ),
-        1,
-    )
-    for name in names.split()
-}
-"""Months by their English and German names."""
+_MONTH_NAMES = (
+    "ene enero gen gennaio jan janeiro januar januari january janv janvier jän jänner sty styczeń stycznia",
+    "feb febbraio febrero februar februari february fev fevereiro févr février lut lutego luty",
+    "maart mar marca march mars marts marzec marzo março mrt mrz mär märz",
+    "abr abril apr april aprile avr avril kwi kwiecień kwietnia",
+    "mag maggio mai maio maj maja may mayo mei",
+    "cze czerwca czerwiec giu giugno juin jun june junho juni junio",
+    "juil juillet jul julho juli julio july lip lipca lipiec lug luglio",
+    "ago agosto août aug august augusti augustus sie sierpień sierpnia",
+    "sep sept september septembre septiembre set setembro settembre wrz wrzesień września",
+    "oct october octobre octubre okt oktober ott ottobre out outubro paź październik października",
+    "lis listopad listopada nov november novembre novembro noviembre",
+    "dec december des desember dez dezember dezembro dic dicembre diciembre déc décembre gru grudnia grudzień",
+)
+"""In Danish, Dutch, English, French, German, Italian, Norwegian, Polish, Portuguese, Spanish and Swedish."""
+_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -288,12 +288,13 @@ def truth_values(values: Texts) -> Category | None:
 def assumed(values: Texts, reading: Reading) -> tuple[str, ...]:
     """What was assumed about how numbers are written."""
     how, remarks = reading.convention, []
-    if how.words:
+    if how.words or reading.is_ambiguous:
         mark = how.thousands or how.decimal
         place = next((place for place, text in enumerate(values.texts) if mark in text), 0)
-        doubt = ", which could also be a decimal comma in every row" if reading.is_ambiguous else ""
+        other = "stand between thousands" if mark == how.decimal else "be decimal marks"
+        doubt = f", and they could also {other} in every row" if reading.is_ambiguous else ""
         example = f"{values.texts[place]!r} is {written(float(reading.numbers[place]))}"
-        remarks.append(f"read with {how.words}: {example}{doubt}")
+        remarks.append(f"read with {how.words or 'decimal points'}: {example}{doubt}")
     if how.unit:
         remarks.append(f"read as numbers in {how.unit}")
     return tuple(remarks)

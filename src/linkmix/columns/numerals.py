@@ -7,7 +7,7 @@ every row.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ _GLANCE = 1000
 _SPACES = re.compile(r"\s+")
 _MARKS = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u00b4": "'", "\u2212": "-", "\u2013": "-", "\u2014": "-"})
 _NO_CENTS = re.compile(r"(?<=\d)[.,]-{1,2}(?=\D*$)")  # 12,- € is 12 €, and not -12 €
-_HEAD = "|".join(map(re.escape, sorted(CURRENCIES, key=len, reverse=True)))
+_HEAD = "|".join(map(re.escape, sorted((*CURRENCIES, "%"), key=len, reverse=True)))  # %5 in Turkey
 _WITH_DIGITS = "|".join(
     re.escape(unit) for units in DIMENSIONS.values() for unit in units if any(character.isdigit() for character in unit)
 )
@@ -49,6 +49,8 @@ _CONVENTIONS = {
     (",", "'"): "a decimal comma and apostrophes between thousands",
 }
 """Decimal mark and mark between thousands in words. Of those that read as many rows the first is taken."""
+_RIVALS = {(".", ","): (",", ""), (".", ""): (",", ".")}
+"""Conventions by which 1,234 or 1.234 is another number."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class Reading:
     units : dict of str to int
         Number of rows with each unit, if there are several that measure the same.
     is_ambiguous : bool
-        Whether all of them could also be read with a decimal comma.
+        Whether commas or points could be decimal marks as well as marks between thousands, in every row.
     """
 
     convention: Convention
@@ -180,11 +182,9 @@ def read_numerals(texts: Sequence[str], counts: Ints, *, also_codes: bool = Fals
         return None if found is None else _by_most_rows(texts, counts)
     # No convention that is preferred to this one reads some of the texts, so if it reads all it is the one.
     numbers = found.convention.read(texts)
-    if np.isnan(numbers).any():
+    if np.isnan(numbers).any() or found.is_ambiguous:
         return _by_most_rows(texts, counts)
-    comma = replace(found.convention, decimal=",", thousands="")
-    is_ambiguous = found.is_ambiguous and not np.isnan(comma.read(texts)).any()
-    return Reading(found.convention, numbers, 1.0, {}, is_ambiguous)
+    return Reading(found.convention, numbers, 1.0, {})
 
 
 def glance(counts: Ints) -> Ints:
@@ -202,19 +202,24 @@ def _by_most_rows(texts: Sequence[str], counts: Ints) -> Reading | None:
     unit = max(units, key=lambda name: units[name])
     bodies = [(part.body, n) for part, n in zip(parts, counts.tolist(), strict=True) if part and part.is_in(unit)]
     marks = {mark for mark in ".,' " if any(mark in body for body, _ in bodies)}
-    known = [Convention(*how, unit) for how in _CONVENTIONS if not how[1] or how[1] in marks]
-    scores = []  # rows that each convention reads
-    for convention in known:
-        fits = convention._body()
-        scores.append(sum(n for body, n in bodies if fits.fullmatch(body)))
-    best = int(np.argmax(scores))
+    scores = {}  # rows that each convention reads
+    for decimal, thousands in _CONVENTIONS:
+        if not thousands or thousands in marks:
+            fits = Convention(decimal, thousands)._body()
+            scores[decimal, thousands] = sum(n for body, n in bodies if fits.fullmatch(body))
+    best = max(scores, key=lambda how: scores[how])
     if not scores[best]:
         return None
-    body = known[best]._body()
-    numbers = np.array([known[best]._value(part, body) for part in parts])
+    rival = _RIVALS.get(best, best)
+    is_ambiguous = rival != best and scores.get(rival) == scores[best]
+    has_whole = any("." not in body and body.strip("0") for body, _ in bodies)
+    if is_ambiguous and best == (".", "") and dimension(unit) == "money" and has_whole:
+        best = rival  # amounts such as 950 and 1.200 are whole
+    convention = Convention(*best, unit)
+    fits = convention._body()
+    numbers = np.array([convention._value(part, fits) for part in parts])
     share = float(counts[~np.isnan(numbers)].sum()) / int(counts.sum())
-    is_ambiguous = known[best].thousands == "," and scores[best] == scores[known.index(Convention(",", "", unit))]
-    return Reading(known[best], numbers, share, _rival_units(units, unit), is_ambiguous)
+    return Reading(convention, numbers, share, _rival_units(units, unit), is_ambiguous)
 
 
 def are_codes(texts: Sequence[str]) -> bool:

@@ -11,7 +11,17 @@ from linkmix.columns.moments import Date, TimeOfDay, not_dates, parts_that_help,
 from linkmix.columns.numerals import MOSTLY, Convention, Reading, are_codes, read_numerals
 from linkmix.columns.problems import SHOWN, Unfit
 from linkmix.columns.values import Clock, Flags, Foreign, Moments, Numbers, Texts, Values, Vectors, written
-from linkmix.columns.wide import Picture, Vector, any_is_there, are_pictures, learn_words, pixels, reduction, vectors_in
+from linkmix.columns.wide import (
+    Picture,
+    Vector,
+    any_is_there,
+    are_pictures,
+    as_rows,
+    learn_words,
+    pixels,
+    reduction,
+    vectors_in,
+)
 
 FEWEST_ROWS, RARE = 5, 0.01
 """Levels with fewer rows than these, or than this share of them, are put together."""
@@ -73,7 +83,7 @@ def detect(values: Values, folder: str = "") -> Found:
         case Clock():
             return of_clock(values)
         case Vectors():
-            return of_vectors(values.rows)
+            return of_vectors(values)
         case Foreign():
             return left_out(values.what)
     return _of_texts(values, folder)
@@ -81,6 +91,7 @@ def detect(values: Values, folder: str = "") -> Found:
 
 def of_numbers(numbers: Floats, kind: Number, remarks: tuple[str, ...] = ()) -> Found:
     """What a column of numbers is taken for: a number, a category of two, or a date such as 20240131."""
+    kind(Numbers(numbers), "")  # refuses infinite ones
     found = constant(numbers)
     if found is not None:
         return found
@@ -95,7 +106,6 @@ def of_numbers(numbers: Floats, kind: Number, remarks: tuple[str, ...] = ()) -> 
     if days is not None:
         example = written(low)
         return of_moments(Moments(days, days), DIGITS, (f"read as dates: {example} is {_iso(np.nanmin(days))}",))
-    kind(Numbers(numbers), "")  # refuses infinite ones
     return Found(kind, remarks=remarks)
 
 
@@ -109,8 +119,9 @@ def of_clock(clock: Clock) -> Found:
     return constant(clock.hours) or Found(TimeOfDay(spans_more_than_half_a_day(clock)))
 
 
-def of_vectors(rows: Floats) -> Found:
+def of_vectors(values: Values) -> Found:
     """What a column of vectors is taken for."""
+    rows = as_rows(values)
     if np.isnan(rows).all():
         return left_out(NO_VALUES)
     found = reduction(rows)
@@ -140,25 +151,22 @@ def _of_texts(values: Texts, folder: str) -> Found:
         return found
     if values.declared:
         return Found(ordered(values, values.texts)) if values.ordered else category(values)
-    texts = tuple(text for text, n in zip(values.texts, counts.tolist(), strict=True) if n)
-    reading = read_numerals(values.texts, counts)
+    texts = values.texts
+    reading = read_numerals(texts, counts)
     if reading is not None and reading.share == 1:
-        return of_numbers(
-            np.asarray(values.spread(reading.numbers)), Number(reading.convention), assumed(values, reading)
-        )
+        numbers = np.asarray(values.spread(reading.numbers))
+        return of_numbers(numbers, Number(reading.convention), assumed(values, reading))
     truth = truth_values(values)
     if truth is not None:
         return Found(truth)
-    dates = read_dates(values.texts, counts)
+    dates = read_dates(texts, counts)
     if dates is not None and dates.share == 1:
         return of_dates(values, dates)
     if are_pictures(texts):
-        return (
-            of_pictures(values, folder) if any_is_there(texts, folder) else left_out("pictures, none of which is there")
-        )
-    vectors = vectors_in(texts)
-    if vectors is not None:
-        return of_vectors(np.asarray(values.spread(vectors)))
+        is_there = any_is_there(texts, folder)
+        return of_pictures(values, folder) if is_there else left_out("pictures, none of which is there")
+    if vectors_in(texts) is not None:
+        return of_vectors(values)
     if reading is not None and max(reading.share, sum(reading.units.values()) / counts.sum()) > MOSTLY:
         raise _refused(values, reading)
     if dates is not None and dates.share > MOSTLY:

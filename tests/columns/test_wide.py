@@ -58,7 +58,10 @@ def test_text_is_free_if_it_has_several_words_and_hardly_repeats():
     assert describe(learn({"text": sentences()}))[0][1].startswith("text")
     different = [f"a{row} b{row} c{row}" for row in range(20)]
     recipe = learn({"text": different, "x": np.arange(20) ** 2})
-    assert recipe.left_out == {"text": "text, no word of which is in several rows"}
+    assert recipe.left_out == {"text": "text, no word of which tells rows apart"}
+    alike = [f"the note of customer x{row}" for row in range(20)]
+    recipe = learn({"text": alike, "x": np.arange(20) ** 2})
+    assert recipe.left_out == {"text": "text, no word of which tells rows apart"}
 
 
 def test_text_on_request():
@@ -66,6 +69,10 @@ def test_text_on_request():
     assert describe(learn(table)) == [("text", "category, 4 levels")]
     recipe = learn(table, {"text": "text"})
     assert describe(recipe) == [("text", "text, 3 components")]
+    few = {"text": ["red", "white", "red", "white white", "white and red"]}
+    X = learn(few, {"text": "text"})(few)  # two words, as they are
+    np.testing.assert_allclose(X[:4], [[1, 0], [0, 1], [1, 0], [0, 1]])
+    assert (X[4] > 0).all()
     with pytest.raises(BadColumns, match="holds numbers, and no texts"):
         recipe({"text": [1.5, 2.5]})
 

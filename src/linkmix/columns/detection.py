@@ -194,7 +194,7 @@ def of_dates(values: Texts, reading: DateReading) -> Found:
 def of_words(values: Texts) -> Found:
     """What a column of free text is taken for."""
     found = learn_words(values)
-    return left_out("text, no word of which is in several rows") if found is None else Found(found)
+    return left_out("text, no word of which tells rows apart") if found is None else Found(found)
 
 
 def is_free_text(values: Texts) -> bool:

@@ -26,6 +26,8 @@ N_TOPICS = 10
 """Number of components of text. On docstrings of seven groups of packages, scikit-learn's GaussianMixture finds the
 packages with an ARI of .443 with 5, .457 with 10 and .365 with 20 components if each text is scaled to length one, and
 of .333, .330 and .285 if it is not."""
+SAME = 1e-9
+"""Components whose values differ by less than this do not tell texts apart."""
 MOST_WORDS = 10_000
 """The most frequent words are used."""
 SIDE = 16
@@ -249,7 +251,7 @@ class Picture:
 
 
 def learn_words(values: Values) -> Words | None:
-    """Words of texts and their components; None if no word is in two texts.
+    """Words of texts and their components; None if no word is in two texts, or the same ones are in all.
 
     Examples
     --------
@@ -258,22 +260,30 @@ def learn_words(values: Values) -> Words | None:
     >>> found.vocabulary, found.components.shape
     (('paint', 'red', 'white', 'wine'), (3, 4))
     """
-    from sklearn.decomposition import TruncatedSVD
-
     texts = as_plain_texts(values).texts
-    some = [
-        texts[place] for place in np.unique(np.linspace(0, len(texts) - 1, min(len(texts), MOST_ROWS)).astype(np.int64))
-    ]
+    places = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), MOST_ROWS)).astype(np.int64))
+    some = Texts(tuple(texts[place] for place in places), np.arange(len(places)))
     vectorizer = _vectorizer(min_df=2, max_features=MOST_WORDS)
     try:
-        found = vectorizer.fit_transform(some)
+        found = vectorizer.fit_transform(some.texts)
     except ValueError:  # no word is left
         return None
-    n_components = min(N_TOPICS, min(found.shape) - 1)
-    if n_components < 1:
-        return None
-    components = TruncatedSVD(n_components, algorithm="arpack", random_state=0).fit(found).components_
-    return Words(tuple(vectorizer.get_feature_names_out().tolist()), vectorizer.idf_, components)
+    words = Words(tuple(vectorizer.get_feature_names_out().tolist()), vectorizer.idf_, _topics(found))
+    topics = words(some, "")
+    known = topics[~np.isnan(topics[:, 0])]
+    return words if np.ptp(known, axis=0).max() > SAME else None
+
+
+def _topics(found: Any) -> Floats:
+    """Directions (n_components, n_words) of TF-IDF values: of the words themselves, if they are few."""
+    n_texts, n_words = found.shape
+    n_components = min(N_TOPICS, n_texts - 1)
+    if n_words <= n_components:
+        return np.eye(n_words)
+    from sklearn.decomposition import TruncatedSVD
+
+    components: Floats = TruncatedSVD(n_components, algorithm="arpack", random_state=0).fit(found).components_
+    return components
 
 
 def _vectorizer(**settings: Any) -> Any:

@@ -145,6 +145,9 @@ def test_two_numbers_are_a_category():
     assert recipe.level_names == {"year": ("1999", "2008")}
     np.testing.assert_array_equal(recipe(table).ravel(), [0, 1, 0, np.nan, 1])
     np.testing.assert_array_equal(recipe({"year": ["2008", "1999.0", "2010"]}).ravel(), [1, 0, np.nan])
+    np.testing.assert_array_equal(recipe({"year": ["2010"]}), [[np.nan]])  # a number, though none of the two
+    with pytest.raises(BadColumns, match="holds texts, none of which is one of the levels '1999', '2008'"):
+        recipe({"year": ["new", "old"]})
     assert describe(learn(table, {"year": "number"})) == [("year", "number")]
     assert describe(learn({"x": [1.0, 2.0, 2.0]})) == [("x", "number")]  # 1 is there only once
 

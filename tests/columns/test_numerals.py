@@ -48,6 +48,11 @@ COLUMNS = [
     (["₹1,00,000", "₹50"], [100000, 50], (",", "₹")),
     (["R$ 1.234,56", "R$ 7,00"], [1234.56, 7], (".", "R$")),
     (["120 kr", "1 250 kr"], [120, 1250], (" ", "kr")),
+    (["1.234 €", "678 €", "12.345.678 €"], [1234, 678, 12345678], (".", "€")),
+    (["1.234 €", "678 €"], [1234, 678], (".", "€")),
+    (["$3.459", "$3.499"], [3.459, 3.499], ("", "$")),
+    (["JP¥1,200", "JP¥5"], [1200, 5], (",", "JP¥")),
+    (["%16,5", "%20"], [16.5, 20], ("", "%")),
     (["12,- €", "1.250,-- €", "3,50 €"], [12, 1250, 3.5], (".", "€")),
     (["5 Euro", "7 euros"], [5, 7], ("", "€")),
     (["9%", "10 %", "-3.5%"], [9, 10, -3.5], ("", "%")),
@@ -164,7 +169,10 @@ def test_codes_with_leading_zeros_are_no_numbers():
 @pytest.mark.parametrize(
     ("texts", "remark"),
     [
-        (["1,234", "5,678", "9"], "which could also be a decimal comma in every row"),
+        (["1,234", "5,678", "9"], "'1,234' is 1234, and they could also be decimal marks in every row"),
+        (["1.234 €", "678 €", "9 €"], "'1.234 €' is 1234, and they could also be decimal marks in every row"),
+        (["$3.459", "$3.499"], "'$3.459' is 3.459, and they could also stand between thousands in every row"),
+        (["1.234 kg", "2 kg"], "'1.234 kg' is 1.234, and they could also stand between thousands in every row"),
         (["1,234.5", "5,678"], "'x': read with a comma between thousands: '1,234.5' is 1234.5"),
         (["1,5", "2,25"], "'x': read with a decimal comma: '1,5' is 1.5"),
         (["5 kg", "6 kg"], "'x': read as numbers in kg"),
@@ -172,6 +180,34 @@ def test_codes_with_leading_zeros_are_no_numbers():
 )
 def test_what_is_assumed_is_remarked(texts, remark):
     assert remark in " ".join(learn({"x": [*texts, *texts, "0"]}).remarks)
+
+
+def test_a_long_column_is_decided_by_all_of_its_rows():
+    rng = np.random.default_rng(0)
+    texts = [f"{number:,}" for number in rng.permutation(np.arange(1000, 9000))]
+    assert read_numerals(texts, np.ones(len(texts), int)).convention == Convention(".", ",")
+    assert read_numerals(texts, np.ones(len(texts), int)).is_ambiguous
+    texts[4321] = "0,5"  # one row tells that commas are decimal marks
+    found = read_numerals(texts, np.ones(len(texts), int))
+    assert found.convention == Convention(",", "")
+    assert (found.numbers.max(), found.numbers.min()) == (8.999, 0.5)
+    texts[1234] = "free"
+    found = read_numerals(texts, np.ones(len(texts), int))
+    assert found.share == 7999 / 8000
+    euros = [f"€{number:,.2f}" for number in rng.lognormal(7, 1, 5000)]
+    np.testing.assert_allclose(
+        read_numerals(euros, np.ones(5000, int)).numbers, [float(text[1:].replace(",", "")) for text in euros]
+    )
+
+
+def test_frequent_numbers_among_many_other_texts_are_seen():
+    texts = [f"x{row}" for row in range(5000)]
+    texts[2345] = "7"
+    counts = np.ones(5000, int)
+    counts[2345] = 10_000
+    assert read_numerals(texts, counts).share == 10_000 / 14_999
+    counts[2345] = 1
+    assert read_numerals(texts, counts) is None
 
 
 def test_usual_numbers_need_no_remark():

@@ -225,6 +225,10 @@ def test_infinite_numbers_are_named():
         learn({"a": [1.0, np.inf, 2.0, 3.0]})
     with pytest.raises(BadColumns, match="not finite"):
         learn({"a": ["1.0", "-inf", "2.0"]})
+    with pytest.raises(BadColumns, match="not finite"):
+        learn({"a": [1.0, np.inf, 1.0, np.inf]})
+    with pytest.raises(BadColumns, match="the vector of row 1 has a number that is not finite"):
+        learn({"a": [[1.0, 2.0], [np.inf, 3.0]]})
 
 
 @pytest.mark.parametrize(("package", "make"), [("", "dict"), ("polars", "DataFrame"), ("pyarrow", "table")])

@@ -33,7 +33,7 @@ def test_free_text_becomes_components_of_its_words():
     X = recipe({"text": texts})
     tfidf = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode", min_df=2).fit_transform(texts)
     expected = TruncatedSVD(10, algorithm="arpack", random_state=0).fit_transform(tfidf)
-    np.testing.assert_allclose(X, expected, atol=1e-10)
+    np.testing.assert_allclose(X, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-10)
     of_first = np.abs(X[:, 0]) > np.abs(X[:, 1])  # no word is in both topics, so each has a component of its own
     assert set(of_first[::2]) != set(of_first[1::2])
     assert len(set(of_first[::2])) == len(set(of_first[1::2])) == 1
@@ -58,7 +58,10 @@ def test_text_is_free_if_it_has_several_words_and_hardly_repeats():
     assert describe(learn({"text": sentences()}))[0][1].startswith("text")
     different = [f"a{row} b{row} c{row}" for row in range(20)]
     recipe = learn({"text": different, "x": np.arange(20) ** 2})
-    assert recipe.left_out == {"text": "text, no word of which is in several rows"}
+    assert recipe.left_out == {"text": "text, no word of which tells rows apart"}
+    alike = [f"the note of customer x{row}" for row in range(20)]
+    recipe = learn({"text": alike, "x": np.arange(20) ** 2})
+    assert recipe.left_out == {"text": "text, no word of which tells rows apart"}
 
 
 def test_text_on_request():
@@ -66,6 +69,10 @@ def test_text_on_request():
     assert describe(learn(table)) == [("text", "category, 4 levels")]
     recipe = learn(table, {"text": "text"})
     assert describe(recipe) == [("text", "text, 3 components")]
+    few = {"text": ["red", "white", "red", "white white", "white and red"]}
+    X = learn(few, {"text": "text"})(few)  # two words, as they are
+    np.testing.assert_allclose(X[:4], [[1, 0], [0, 1], [1, 0], [0, 1]])
+    assert (X[4] > 0).all()
     with pytest.raises(BadColumns, match="holds numbers, and no texts"):
         recipe({"text": [1.5, 2.5]})
 

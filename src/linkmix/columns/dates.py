@@ -5,30 +5,31 @@ April is decided by the other rows.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date
+from functools import cache
 
 import numpy as np
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.columns.numerals import glance
 
 FIRST_YEAR, LAST_YEAR = 1000, 2999
 _PIVOT = 70
 """Two digits from here on are a year of the last century."""
-_GLANCE = 100
-"""Texts that are looked at first, to leave out formats that do not fit."""
-_EPOCH, _DAY = datetime(1970, 1, 1), timedelta(days=1)
+_EPOCH = date(1970, 1, 1).toordinal()
 _DAY_OF = r"(?P<d>\d{1,2})"
 _MONTH_OF = r"(?P<m>\d{1,2})"
 _YEAR_OF = r"(?P<y>\d{4})"
-_NAME_OF = r"(?P<b>[^\W\d_]{3,9})\.?"
+_NAME_OF = r"(?P<b>[^\W\d_]{3,12})\.?"
 _SHORT = r"(?P<y>\d\d)"
 _TIME = (
     r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?P<f>[.,]\d{1,9})?)?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?"
     r"(?: ?(?P<z>Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?))?"
 )
-_WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,? )?"
+_WEEKDAY = r"(?:[^\W\d_]+(?:-feira)?\.?,? )?(?:den )?"
+_OF = r"(?:[ -]|,? | de )"
 _FORMATS = {
     "year-month-day": rf"{_YEAR_OF}-{_MONTH_OF}-{_DAY_OF}",
     "year/month/day": rf"{_YEAR_OF}/{_MONTH_OF}/{_DAY_OF}",
@@ -38,7 +39,7 @@ _FORMATS = {
     "day/month/year": rf"{_DAY_OF}/{_MONTH_OF}/{_YEAR_OF}",
     "day-month-year": rf"{_DAY_OF}-{_MONTH_OF}-{_YEAR_OF}",
     "month-day-year": rf"{_MONTH_OF}-{_DAY_OF}-{_YEAR_OF}",
-    "day name year": rf"{_WEEKDAY}{_DAY_OF}(?:st|nd|rd|th|\.)?[ -]{_NAME_OF},?[ -]{_YEAR_OF}",
+    "day name year": rf"{_WEEKDAY}{_DAY_OF}(?:st|nd|rd|th|er|\.)?{_OF}{_NAME_OF}{_OF}{_YEAR_OF}",
     "name day year": rf"{_WEEKDAY}{_NAME_OF} {_DAY_OF}(?:st|nd|rd|th)?,? {_YEAR_OF}",
     "day.month.short year": rf"(?P<d>\d\d)\.(?P<m>\d\d)\.{_SHORT}",
     "month/day/short year": rf"{_MONTH_OF}/{_DAY_OF}/{_SHORT}",
@@ -46,6 +47,7 @@ _FORMATS = {
     "year-month": rf"{_YEAR_OF}-(?P<m>\d\d)",
     "name year": rf"{_NAME_OF} {_YEAR_OF}",
     "day name short year": rf"{_DAY_OF}-{_NAME_OF}-{_SHORT}",
+    "year年month月day日": rf"{_YEAR_OF}年{_MONTH_OF}月{_DAY_OF}日",
     "yearmonthday": r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)",
 }
 """Formats by their names. Of those that read as many rows the first is taken."""
@@ -53,25 +55,27 @@ DIGITS = "yearmonthday"
 """Name of the format of digits alone, which are also a number."""
 CLOCK = "hour:minute"
 """Name of the format of times of day."""
-_PATTERNS = {
-    name: re.compile(pattern if name == DIGITS else rf"{pattern}(?:(?:T|,? ){_TIME})?")
-    for name, pattern in _FORMATS.items()
-} | {CLOCK: re.compile(_TIME)}
+_PATTERNS = {name: re.compile(rf"{pattern}(?:(?:T|,? ){_TIME})?") for name, pattern in _FORMATS.items()} | {
+    CLOCK: re.compile(_TIME)
+}
 _TWINS = {"month/day/year": "day/month/year", "month/day/short year": "day/month/short year"}
 _TWINS |= {"day-month-year": "month-day-year"}
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            *("jan january januar jänner", "feb february februar", "mar march mär märz mrz", "apr april", "may mai"),
-            *("jun june juni", "jul july juli", "aug august", "sep sept september", "oct october okt oktober"),
-            *("nov november", "dec december dez dezember"),
-        ),
-        1,
-    )
-    for name in names.split()
-}
-"""Months by their English and German names."""
+_MONTH_NAMES = (
+    "ene enero gen gennaio jan janeiro januar januari january janv janvier jän jänner sty styczeń stycznia",
+    "feb febbraio febrero februar februari february fev fevereiro févr février lut lutego luty",
+    "maart mar marca march mars marts marzec marzo março mrt mrz mär märz",
+    "abr abril apr april aprile avr avril kwi kwiecień kwietnia",
+    "mag maggio mai maio maj maja may mayo mei",
+    "cze czerwca czerwiec giu giugno juin jun june junho juni junio",
+    "juil juillet jul julho juli julio july lip lipca lipiec lug luglio",
+    "ago agosto août aug august augusti augustus sie sierpień sierpnia",
+    "sep sept september septembre septiembre set setembro settembre wrz wrzesień września",
+    "oct october octobre octubre okt oktober ott ottobre out outubro paź październik października",
+    "lis listopad listopada nov november novembre novembro noviembre",
+    "dec december des desember dez dezember dezembro dic dicembre diciembre déc décembre gru grudnia grudzień",
+)
+"""In Danish, Dutch, English, French, German, Italian, Norwegian, Polish, Portuguese, Spanish and Swedish."""
+_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +122,7 @@ def read_dates(texts: Sequence[str], counts: Ints) -> DateReading | None:
     >>> found.format, found.days[:, 0].tolist()
     ('day/month/year', [19816.0, 19838.0])
     """
-    some = [texts[place] for place in np.unique(np.linspace(0, len(texts) - 1, _GLANCE).astype(np.int64))]
+    some = [texts[place] for place in glance(counts)]
     best, found, scores = "", np.empty((0, 2)), {"": 0}
     for name in _PATTERNS:
         if np.isnan(parse_dates(some, name)[:, 0]).all():
@@ -141,11 +145,22 @@ def parse_dates(texts: Sequence[str], format: str) -> Floats:
     >>> parse_dates(["1970-01-02 12:00+02:00", "soon"], "year-month-day").round(4).tolist()
     [[1.4167, 1.5], [nan, nan]]
     """
-    pattern = _PATTERNS[format]
-    moment: Callable[[re.Match[str]], tuple[float, float]] = _hours if format == CLOCK else _moment
-    nothing = (np.nan, np.nan)
-    matches = (pattern.fullmatch(text) for text in texts)
-    return np.array([nothing if match is None else moment(match) for match in matches]).reshape(-1, 2)
+    fullmatch = _PATTERNS[format].fullmatch
+    day_of, hours_of = cache(_day), cache(_hours)  # days repeat, and so do times
+    found = []
+    for text in texts:
+        match = fullmatch(text)
+        if match is None:
+            found.append((np.nan, np.nan))
+            continue
+        part = match.groupdict()
+        hours = hours_of(part["H"], part["M"], part["S"], part["f"], part["p"]) if part["H"] else 0.0
+        if format == CLOCK:
+            found.append((hours, hours))
+            continue
+        local = day_of(part["y"], part.get("b") or part["m"], part.get("d") or "1") + hours / 24
+        found.append((local - _offset(part["z"]), local))
+    return np.array(found).reshape(-1, 2)
 
 
 def days_of_digits(numbers: Floats) -> Floats | None:
@@ -173,33 +188,30 @@ def days_of_digits(numbers: Floats) -> Floats | None:
     return days
 
 
-def _moment(match: re.Match[str]) -> tuple[float, float]:
-    part = match.groupdict()
-    year = int(part["y"])
-    if len(part["y"]) == 2:
-        year += 1900 if year >= _PIVOT else 2000
-    month = _MONTHS.get(part["b"].lower(), 0) if part.get("b") else int(part["m"])
-    hours = _hours(match)[1] if part.get("H") else 0.0
-    if not FIRST_YEAR <= year <= LAST_YEAR or np.isnan(hours):
-        return np.nan, np.nan
+def _day(year: str, month: str, day: str) -> float:
+    """Days since 1970; NaN if there is no such day."""
+    full_year = int(year)
+    if len(year) == 2:
+        full_year += 1900 if full_year >= _PIVOT else 2000
+    number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
     try:
-        local = (datetime(year, month, int(part.get("d") or 1)) - _EPOCH) / _DAY + hours / 24
+        found = date(full_year, number, int(day)).toordinal() - _EPOCH
     except ValueError:
-        return np.nan, np.nan
-    return local - _offset(part.get("z")), local
+        return np.nan
+    return float(found) if FIRST_YEAR <= full_year <= LAST_YEAR else np.nan
 
 
-def _hours(match: re.Match[str]) -> tuple[float, float]:
-    hour, minute, second = (int(match[name] or 0) for name in "HMS")
-    if match["p"]:
-        if not 1 <= hour <= 12:
-            return np.nan, np.nan
-        hour = hour % 12 + 12 * (match["p"] in "Pp")
-    if hour > 23 or minute > 59 or second > 60:
-        return np.nan, np.nan
-    fraction = float("0." + match["f"][1:]) if match["f"] else 0.0
-    found = hour + minute / 60 + (second + fraction) / 3600
-    return found, found
+def _hours(hour: str, minute: str, second: str | None, fraction: str | None, half: str | None) -> float:
+    """Hours of a time of day; NaN if there is no such time."""
+    hours, minutes, seconds = int(hour), int(minute), int(second or 0)
+    if half:
+        if not 1 <= hours <= 12:
+            return np.nan
+        hours = hours % 12 + (12 if half in "Pp" else 0)
+    if hours > 23 or minutes > 59 or seconds > 60:
+        return np.nan
+    exact = seconds + (float("0." + fraction[1:]) if fraction else 0.0)
+    return hours + minutes / 60 + exact / 3600
 
 
 def _offset(zone: str | None) -> float:

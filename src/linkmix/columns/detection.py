@@ -11,7 +11,17 @@ from linkmix.columns.moments import Date, TimeOfDay, not_dates, parts_that_help,
 from linkmix.columns.numerals import MOSTLY, Convention, Reading, are_codes, read_numerals
 from linkmix.columns.problems import SHOWN, Unfit
 from linkmix.columns.values import Clock, Flags, Foreign, Moments, Numbers, Texts, Values, Vectors, written
-from linkmix.columns.wide import Picture, Vector, any_is_there, are_pictures, learn_words, pixels, reduction, vectors_in
+from linkmix.columns.wide import (
+    Picture,
+    Vector,
+    any_is_there,
+    are_pictures,
+    as_rows,
+    learn_words,
+    pixels,
+    reduction,
+    vectors_in,
+)
 
 FEWEST_ROWS, RARE = 5, 0.01
 """Levels with fewer rows than these, or than this share of them, are put together."""
@@ -27,6 +37,7 @@ WORDS = 3.0
 """Free text has this many words on average."""
 FEWEST_RUNNING = 10
 """With fewer rows than this, numbers may follow each other by chance."""
+_MOST_SPELLINGS = 64  # of false and true by upper and lower case
 NO_VALUES, CONSTANT, RUNNING, ASKED = "no values", "the same value in every row", "numbers the rows", "as you asked"
 """Why columns are left out."""
 
@@ -74,7 +85,7 @@ def detect(values: Values, folder: str = "") -> Found:
         case Clock():
             return of_clock(values)
         case Vectors():
-            return of_vectors(values.rows)
+            return of_vectors(values)
         case Foreign():
             return left_out(values.what)
     return _of_texts(values, folder)
@@ -82,6 +93,7 @@ def detect(values: Values, folder: str = "") -> Found:
 
 def of_numbers(numbers: Floats, kind: Number, remarks: tuple[str, ...] = ()) -> Found:
     """What a column of numbers is taken for: a number, a category of two, or a date such as 20240131."""
+    kind(Numbers(numbers), "")  # refuses infinite ones
     found = constant(numbers)
     if found is not None:
         return found
@@ -96,7 +108,6 @@ def of_numbers(numbers: Floats, kind: Number, remarks: tuple[str, ...] = ()) -> 
     if days is not None:
         example = written(low)
         return of_moments(Moments(days, days), DIGITS, (f"read as dates: {example} is {_iso(np.nanmin(days))}",))
-    kind(Numbers(numbers), "")  # refuses infinite ones
     return Found(kind, remarks=remarks)
 
 
@@ -110,8 +121,9 @@ def of_clock(clock: Clock) -> Found:
     return constant(clock.hours) or Found(TimeOfDay(spans_more_than_half_a_day(clock)))
 
 
-def of_vectors(rows: Floats) -> Found:
+def of_vectors(values: Values) -> Found:
     """What a column of vectors is taken for."""
+    rows = as_rows(values)
     if np.isnan(rows).all():
         return left_out(NO_VALUES)
     found = reduction(rows)
@@ -141,25 +153,22 @@ def _of_texts(values: Texts, folder: str) -> Found:
         return found
     if values.declared:
         return Found(ordered(values, values.texts)) if values.ordered else category(values)
-    texts = tuple(text for text, n in zip(values.texts, counts.tolist(), strict=True) if n)
-    reading = read_numerals(values.texts, counts)
+    texts = values.texts
+    reading = read_numerals(texts, counts)
     if reading is not None and reading.share == 1:
-        return of_numbers(
-            np.asarray(values.spread(reading.numbers)), Number(reading.convention), assumed(values, reading)
-        )
+        numbers = np.asarray(values.spread(reading.numbers))
+        return of_numbers(numbers, Number(reading.convention), assumed(values, reading))
     truth = truth_values(values)
     if truth is not None:
         return Found(truth)
-    dates = read_dates(values.texts, counts)
+    dates = read_dates(texts, counts)
     if dates is not None and dates.share == 1:
         return of_dates(values, dates)
     if are_pictures(texts):
-        return (
-            of_pictures(values, folder) if any_is_there(texts, folder) else left_out("pictures, none of which is there")
-        )
-    vectors = vectors_in(texts)
-    if vectors is not None:
-        return of_vectors(np.asarray(values.spread(vectors)))
+        is_there = any_is_there(texts, folder)
+        return of_pictures(values, folder) if is_there else left_out("pictures, none of which is there")
+    if vectors_in(texts) is not None:
+        return of_vectors(values)
     if reading is not None and max(reading.share, sum(reading.units.values()) / counts.sum()) > MOSTLY:
         if len(texts) > FEW_LEVELS or counts.sum() < ENOUGH_ROWS:
             raise _refused(values, reading)
@@ -192,7 +201,7 @@ def of_dates(values: Texts, reading: DateReading) -> Found:
 def of_words(values: Texts) -> Found:
     """What a column of free text is taken for."""
     found = learn_words(values)
-    return left_out("text, no word of which is in several rows") if found is None else Found(found)
+    return left_out("text, no word of which tells rows apart") if found is None else Found(found)
 
 
 def is_free_text(values: Texts) -> bool:
@@ -278,6 +287,8 @@ def truth_values(values: Texts) -> Category | None:
     ('no', 'Yes')
     """
     counts = values.counts
+    if len(values.texts) > _MOST_SPELLINGS:
+        return None
     lower = [text.lower() for text in values.texts]
     for pair in TRUTH:
         if set(lower) <= set(pair):
@@ -292,12 +303,13 @@ def truth_values(values: Texts) -> Category | None:
 def assumed(values: Texts, reading: Reading) -> tuple[str, ...]:
     """What was assumed about how numbers are written."""
     how, remarks = reading.convention, []
-    if how.words:
+    if how.words or reading.is_ambiguous:
         mark = how.thousands or how.decimal
         place = next((place for place, text in enumerate(values.texts) if mark in text), 0)
-        doubt = ", which could also be a decimal comma in every row" if reading.is_ambiguous else ""
+        other = "stand between thousands" if mark == how.decimal else "be decimal marks"
+        doubt = f", and they could also {other} in every row" if reading.is_ambiguous else ""
         example = f"{values.texts[place]!r} is {written(float(reading.numbers[place]))}"
-        remarks.append(f"read with {how.words}: {example}{doubt}")
+        remarks.append(f"read with {how.words or 'decimal points'}: {example}{doubt}")
     if how.unit:
         remarks.append(f"read as numbers in {how.unit}")
     return tuple(remarks)

@@ -137,12 +137,14 @@ class Category:
             own = {text.lower(): code for text, code in code_of.items()}
             words = {word: float(code) for pair in TRUTH for code, word in enumerate(pair)} | {"0": 0.0, "1": 1.0}
             code_of = words | own if self.texts == ("False", "True") else {"false": 0.0, "true": 1.0} | own
+        is_other_kind = isinstance(values, Texts) == (self.convention is not None)
         if self.convention is not None and isinstance(values, Texts):
-            values = Numbers(np.asarray(values.spread(self.convention.read(values.texts))))
+            numbers = self.convention.read(values.texts)
+            is_other_kind = bool(np.isnan(numbers).all())
+            values = values if is_other_kind else Numbers(np.asarray(values.spread(numbers)))
         found = as_texts(values)
         spelled = [text.lower() if self.is_bool else text for text in found.texts]
         codes = np.array([code_of.get(text, np.nan) for text in spelled])
-        is_other_kind = isinstance(values, Texts) == (self.convention is not None)
         if is_other_kind and len(codes) and np.isnan(codes).all():
             raise Unfit(
                 f"holds {what_it_is(values)}, none of which is one of the levels {_shown(self.texts)}",

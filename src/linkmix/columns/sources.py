@@ -6,16 +6,21 @@ does not come from is never imported.
 
 import sys
 from collections.abc import Collection, Mapping
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.columns.problems import Unfit
-from linkmix.columns.values import DAY, Clock, Flags, Foreign, Moments, Numbers, Texts, Values, Vectors, written
+from linkmix.basics.arrays import Floats
+from linkmix.columns.objects import (
+    categories,
+    coded,
+    days_since_1970,
+    equal_vectors,
+    from_array,
+    from_objects,
+    moments,
+)
+from linkmix.columns.values import Flags, Moments, Numbers, Texts, Values
 
 MISSING = frozenset(
     {
@@ -144,7 +149,7 @@ def read_column(column: Any, missing: Collection[str] = MISSING) -> Values:
         case "pyarrow":
             found = _from_arrow(column)
         case _:
-            found = _from_array(column) if isinstance(column, np.ndarray) else _from_objects(list(column))
+            found = from_array(column) if isinstance(column, np.ndarray) else from_objects(list(column))
     return _cleaned(found, missing) if isinstance(found, Texts) else found
 
 
@@ -166,7 +171,7 @@ def _from_pandas(column: Any) -> Values:
 
     kind = column.dtype
     if isinstance(kind, pd.CategoricalDtype):
-        return _categories(column.array.categories.tolist(), column.array.codes, bool(kind.ordered))
+        return categories(column.array.categories.tolist(), column.array.codes, bool(kind.ordered))
     if isinstance(kind, pd.ArrowDtype):
         import pyarrow as pa
 
@@ -174,14 +179,17 @@ def _from_pandas(column: Any) -> Values:
     if isinstance(kind, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     if isinstance(kind, pd.DatetimeTZDtype):
-        return Moments(_days(column.dt.tz_convert(None).to_numpy()), _days(column.dt.tz_localize(None).to_numpy()))
+        return Moments(
+            days_since_1970(column.dt.tz_convert(None).to_numpy()),
+            days_since_1970(column.dt.tz_localize(None).to_numpy()),
+        )
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufcMm":
-        return _from_array(column.to_numpy())
+        return from_array(column.to_numpy())
     if isinstance(kind, pd.BooleanDtype):
         return Flags(column.to_numpy(dtype=np.float64, na_value=np.nan))
     if pd.api.types.is_numeric_dtype(kind):
         return Numbers(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return _from_objects(column.tolist())
+    return from_objects(column.tolist())
 
 
 def _from_polars(column: Any) -> Values:
@@ -193,29 +201,30 @@ def _from_polars(column: Any) -> Values:
     if kind.is_numeric():
         return Numbers(np.asarray(column.cast(pl.Float64).to_numpy(), dtype=np.float64))
     if kind == pl.Date:
-        return _moments(column.to_numpy())
+        return moments(column.to_numpy())
     if kind == pl.Datetime:
         wall = column.dt.replace_time_zone(None)
         if kind.time_zone is None:
-            return _moments(wall.to_numpy())
+            return moments(wall.to_numpy())
         return Moments(
-            _days(column.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy()), _days(wall.to_numpy())
+            days_since_1970(column.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy()),
+            days_since_1970(wall.to_numpy()),
         )
     if kind == pl.Duration:
-        return _from_array(column.to_numpy())
+        return from_array(column.to_numpy())
     if kind in (pl.List, pl.Array) and kind.inner.is_numeric():
         filled = column.drop_nulls()
         lengths = (filled.list if kind == pl.List else filled.arr).len().to_numpy()
         flat = filled.explode().cast(pl.Float64).to_numpy() if len(filled) else np.empty(0)
-        return _equal_vectors(column.is_not_null().to_numpy(), lengths, flat)
+        return equal_vectors(column.is_not_null().to_numpy(), lengths, flat)
     if kind == pl.Categorical or kind == pl.Enum:
-        names, codes = _coded(column.cast(pl.String).to_list())
+        names, codes = coded(column.cast(pl.String).to_list())
         if kind == pl.Enum:
             order = {name: place for place, name in enumerate(kind.categories.to_list())}
             codes = np.array([*(order[name] for name in names), -1], dtype=np.int64)[codes]
             names = list(order)
         return Texts(tuple(names), codes, declared=True)
-    return _from_objects(column.to_list())
+    return from_objects(column.to_list())
 
 
 def _from_arrow(column: Any) -> Values:
@@ -230,28 +239,28 @@ def _from_arrow(column: Any) -> Values:
             column = column.unify_dictionaries().combine_chunks()
             column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
         codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return _categories(column.dictionary.to_pylist(), codes, bool(kind.ordered))
+        return categories(column.dictionary.to_pylist(), codes, bool(kind.ordered))
     if pa.types.is_boolean(kind):
         return Flags(_arrow_numbers(column))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Numbers(_arrow_numbers(column))
     if pa.types.is_timestamp(kind):
-        plain = _moments(column.cast(pa.timestamp(kind.unit)).to_numpy(**_copied(column)))
+        plain = moments(column.cast(pa.timestamp(kind.unit)).to_numpy(**_copied(column)))
         if kind.tz is None:
             return plain
-        return Moments(plain.instants, _days(pc.local_timestamp(column).to_numpy(**_copied(column))))
+        return Moments(plain.instants, days_since_1970(pc.local_timestamp(column).to_numpy(**_copied(column))))
     if pa.types.is_date(kind):
-        return _moments(column.cast(pa.timestamp("s")).to_numpy(**_copied(column)))
+        return moments(column.cast(pa.timestamp("s")).to_numpy(**_copied(column)))
     if pa.types.is_duration(kind):
-        return _from_array(column.to_numpy(**_copied(column)))
+        return from_array(column.to_numpy(**_copied(column)))
     lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     if any(is_list(kind) for is_list in lists) and is_numeric(kind.value_type):
         filled = column.drop_null()
         lengths = pc.list_value_length(filled).to_numpy(**_copied(column))
-        return _equal_vectors(
+        return equal_vectors(
             pc.is_valid(column).to_numpy(**_copied(column)), lengths, _arrow_numbers(pc.list_flatten(filled))
         )
-    return _from_objects(column.to_pylist())
+    return from_objects(column.to_pylist())
 
 
 def _arrow_numbers(column: Any) -> Floats:
@@ -265,97 +274,9 @@ def _copied(column: Any) -> dict[str, bool]:
     return {} if hasattr(column, "chunks") else {"zero_copy_only": False}
 
 
-def _from_array(column: Array) -> Values:
-    if column.ndim == 2 and column.dtype.kind in "biuf":
-        return Vectors(column.astype(np.float64))
-    if column.ndim != 1:
-        return Foreign(f"an array of shape {column.shape}", len(column))
-    match column.dtype.kind:
-        case "b":
-            return Flags(column.astype(np.float64))
-        case "i" | "u" | "f":
-            return Numbers(column.astype(np.float64))
-        case "M":
-            return _moments(column)
-        case "m":
-            return Numbers(_since(column, np.timedelta64(0, "D")), "days")
-        case "c":
-            return Foreign("complex numbers", len(column))
-        case "S" | "V":
-            return Foreign("bytes", len(column))
-    return _from_objects(column.tolist())
-
-
-def _from_objects(column: list[Any]) -> Values:
-    """Values of Python objects, which may be of several classes."""
-    kinds = set(map(type, column)) - {type(None)}
-    if not kinds <= {str}:
-        column = [None if _is_nothing(value) else value for value in column]
-        kinds = set(map(type, column)) - {type(None)}
-    if not kinds:
-        return Texts((), np.full(len(column), -1))
-    if all(issubclass(kind, bool | np.bool_) for kind in kinds):
-        return Flags(_numbers(column))
-    if all(issubclass(kind, Real | Decimal | np.bool_) for kind in kinds):
-        return Numbers(_numbers(column))
-    if all(issubclass(kind, date | np.datetime64) for kind in kinds):
-        found = np.array([(np.nan, np.nan) if value is None else _instant(value) for value in column])
-        return Moments(found[:, 0], found[:, 1])
-    if all(issubclass(kind, time) for kind in kinds):
-        return Clock(np.array([np.nan if value is None else _hours(value) for value in column]))
-    if all(issubclass(kind, timedelta | np.timedelta64) for kind in kinds):
-        return _from_array(np.array([None if value is None else np.timedelta64(value) for value in column], "m8[us]"))
-    if any(issubclass(kind, list | tuple | np.ndarray) for kind in kinds):
-        return _vectors(column)
-    if any(issubclass(kind, bytes | bytearray | Mapping | set | complex) for kind in kinds):
-        what = sorted(kind.__name__ for kind in kinds)
-        return Foreign(f"values of class {' and '.join(what)}", len(column))
-    if kinds <= {str}:
-        names, codes = _coded(column)
-    else:
-        names, codes = _coded([None if value is None else _written(value) for value in column])
-    return Texts(tuple(names), codes)
-
-
-_NOTHING = {"NoneType", "NAType", "NaTType"}
-
-
-def _is_nothing(value: Any) -> bool:
-    """Whether a value is None, NaN, or the NA or NaT of pandas or NumPy."""
-    if value is None or type(value).__name__ in _NOTHING:
-        return True
-    if isinstance(value, float | np.floating | Decimal | np.datetime64 | np.timedelta64):
-        return bool(value != value)
-    return False
-
-
-def _numbers(column: list[Any]) -> Floats:
-    return np.array([np.nan if value is None else float(value) for value in column], dtype=np.float64)
-
-
-def _written(value: Any) -> str:
-    return written(float(value)) if isinstance(value, Real) and not isinstance(value, bool) else str(value)
-
-
-def _coded(column: list[str | None]) -> tuple[list[str], Ints]:
-    """Different texts in the order of their first rows, and the place of each row's text."""
-    place_of: dict[str | None, int] = {}
-    codes = np.fromiter((place_of.setdefault(value, len(place_of)) for value in column), np.int64, len(column))
-    if None not in place_of:
-        return list(place_of), codes  # type: ignore[arg-type]
-    nothing = place_of.pop(None)
-    return list(place_of), np.where(codes == nothing, -1, codes - (codes > nothing))  # type: ignore[arg-type]
-
-
-def _categories(names: list[Any], codes: Array, ordered: bool) -> Values:
-    texts = Texts(tuple(map(_written, names)), codes.astype(np.int64), declared=True, ordered=ordered)
-    if names and all(isinstance(name, bool) for name in names):
-        return Flags(texts.spread(np.array(names, dtype=np.float64)))
-    return texts
-
-
 def _cleaned(found: Texts, missing: Collection[str]) -> Texts:
     """Texts without spaces at their ends, each once, and without those that stand for a missing value."""
+    missing = frozenset(missing)
     place_of: dict[str, int] = {}
     new = np.full(len(found.texts) + 1, -1)
     for place, text in enumerate(found.texts):
@@ -363,78 +284,3 @@ def _cleaned(found: Texts, missing: Collection[str]) -> Texts:
         if stripped not in missing:
             new[place] = place_of.setdefault(stripped, len(place_of))
     return Texts(tuple(place_of), new[found.codes], found.declared, found.ordered)
-
-
-def _moments(column: Array) -> Moments:
-    days = _days(column)
-    return Moments(days, days)
-
-
-def _days(column: Array) -> Floats:
-    return _since(column, np.datetime64("1970-01-01"))
-
-
-def _since(column: Array, origin: Any) -> Floats:
-    """Days since an origin, NaN where there is nothing."""
-    exact = column.astype("M8[us]" if column.dtype.kind == "M" else "m8[us]")
-    found = (exact - origin).astype(np.float64) / (DAY * 1e6)
-    found[np.isnat(column)] = np.nan
-    return np.asarray(found)
-
-
-def _instant(value: Any) -> tuple[float, float]:
-    if isinstance(value, np.datetime64):
-        found = float(_days(np.array([value]))[0])
-        return found, found
-    if not isinstance(value, datetime):
-        day = float((value - date(1970, 1, 1)).days)
-        return day, day
-    wall = (value.replace(tzinfo=None) - datetime(1970, 1, 1)) / timedelta(days=1)
-    if value.tzinfo is None:
-        return wall, wall
-    return (value - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(days=1), wall
-
-
-def _hours(value: time) -> float:
-    return value.hour + value.minute / 60 + (value.second + value.microsecond / 1e6) / 3600
-
-
-def _vectors(column: list[Any]) -> Values:
-    """Rows of numbers from lists."""
-    rows: list[Floats] = []
-    wrong = []
-    for row, value in enumerate(column):
-        try:
-            found = None if value is None else np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            wrong.append(row)
-            continue
-        if found is not None and found.ndim != 1:
-            wrong.append(row)
-        elif found is not None:
-            rows.append(found)
-    if wrong and not rows:
-        return Foreign("lists that are not of numbers", len(column))
-    if wrong:
-        raise Unfit(f"row {wrong[0]} is not a list of numbers", "correct it, or leave the column out")
-    filled = np.array([value is not None for value in column])
-    return _equal_vectors(filled, np.array([len(found) for found in rows]), np.concatenate(rows))
-
-
-def _equal_vectors(filled: Array, lengths: Array, flat: Floats) -> Values:
-    """Rows of numbers (n, d) from the lengths and the numbers of those that are filled; refused if lengths differ."""
-    if not len(lengths):
-        return Texts((), np.full(len(filled), -1))
-    values, counts = np.unique(lengths, return_counts=True)
-    width = int(values[np.argmax(counts)])
-    rows = np.flatnonzero(filled)
-    if len(values) > 1:
-        wrong = np.flatnonzero(lengths != width)
-        said = ", ".join(f"row {rows[place]} has {lengths[place]}" for place in wrong[:3])
-        raise Unfit(
-            f"vectors differ in length: most have {width} numbers, {said}",
-            "give vectors of one length, or leave the column out",
-        )
-    found = np.full((len(filled), width), np.nan)
-    found[rows] = flat.reshape(len(rows), width)
-    return Vectors(found)

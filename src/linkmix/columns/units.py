@@ -1,7 +1,30 @@
 """Units and currencies that may stand beside a number."""
 
 CURRENCIES = (
-    *("US$", "A$", "C$", "HK$", "NZ$", "R$", "S$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "₫", "฿", "₴", "₦"),
+    *(
+        "US$",
+        "A$",
+        "C$",
+        "HK$",
+        "NZ$",
+        "R$",
+        "S$",
+        "JP¥",
+        "$",
+        "€",
+        "£",
+        "¥",
+        "￥",
+        "₹",
+        "₽",
+        "₩",
+        "₺",
+        "₪",
+        "₫",
+        "฿",
+        "₴",
+        "₦",
+    ),
     *("AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "INR", "JPY", "KRW", "MXN"),
     *("NOK", "NZD", "PLN", "RUB", "SEK", "SGD", "TRY", "USD", "ZAR", "Fr.", "Kč", "Rs.", "Rs", "kr.", "kr", "zł", "Ft"),
 )

@@ -23,7 +23,11 @@ WIDEST = 50
 N_COMPONENTS = 20
 """Number of principal components of vectors, sentences and pictures."""
 N_TOPICS = 10
-"""Number of components of text."""
+"""Number of components of text. On docstrings of seven groups of packages, scikit-learn's GaussianMixture finds the
+packages with an ARI of .443 with 5, .457 with 10 and .365 with 20 components if each text is scaled to length one, and
+of .333, .330 and .285 if it is not."""
+SAME = 1e-9
+"""Components whose values differ by less than this do not tell texts apart."""
 MOST_WORDS = 10_000
 """The most frequent words are used."""
 SIDE = 16
@@ -66,7 +70,7 @@ class Reduction:
         return np.asarray(found)
 
 
-def reduction(rows: Floats, most: int = WIDEST) -> Reduction | None:
+def reduction(rows: Floats) -> Reduction | None:
     """Learn what is kept of rows (n, d); None if they do not differ."""
     known = rows[~np.isnan(rows).all(axis=1)]
     some = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), MOST_ROWS)).astype(np.int64))]
@@ -78,7 +82,7 @@ def reduction(rows: Floats, most: int = WIDEST) -> Reduction | None:
     some = some[:, kept]
     mean = np.nanmean(some, axis=0)
     n_components = min(N_COMPONENTS, len(some) - 1, len(kept) - 1)
-    if len(kept) <= most or n_components < 1:
+    if len(kept) <= WIDEST or n_components < 1:
         return Reduction(kept, mean)
     from sklearn.decomposition import PCA  # 0.1 s, so not before it is needed
 
@@ -136,7 +140,7 @@ class Vector:
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Free text, by its words.
+    """Free text, by its words; components are scaled to length one, so that long and short texts compare.
 
     Attributes
     ----------
@@ -169,19 +173,14 @@ class Words:
     def __call__(self, values: Values, folder: str) -> Floats:
         """Components; NaN for a text without any known word."""
         texts = as_plain_texts(values)
-        vectorizer = _vectorizer(vocabulary={word: place for place, word in enumerate(self.vocabulary)})
-        vectorizer.idf_ = self.weights
-        return np.asarray(
-            texts.spread(self._components(vectorizer.transform(texts.texts)) if texts.texts else self._none())
-        )
-
-    def _components(self, found: Any) -> Floats:
-        topics = np.asarray(found @ self.components.T)
-        topics[np.asarray(found.getnnz(axis=1)) == 0] = np.nan
-        return topics
-
-    def _none(self) -> Floats:
-        return np.empty((0, len(self.components)))
+        topics = np.full((len(texts.texts), len(self.components)), np.nan)
+        if texts.texts:
+            vectorizer = _vectorizer(vocabulary={word: place for place, word in enumerate(self.vocabulary)})
+            vectorizer.idf_ = self.weights
+            found = np.asarray(vectorizer.transform(texts.texts) @ self.components.T)
+            length = np.linalg.norm(found, axis=1)
+            topics[length > 0] = found[length > 0] / length[length > 0, None]
+        return np.asarray(texts.spread(topics))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +251,7 @@ class Picture:
 
 
 def learn_words(values: Values) -> Words | None:
-    """Words of texts and their components; None if no word is in two texts.
+    """Words of texts and their components; None if no word is in two texts, or the same ones are in all.
 
     Examples
     --------
@@ -261,22 +260,30 @@ def learn_words(values: Values) -> Words | None:
     >>> found.vocabulary, found.components.shape
     (('paint', 'red', 'white', 'wine'), (3, 4))
     """
-    from sklearn.decomposition import TruncatedSVD
-
     texts = as_plain_texts(values).texts
-    some = [
-        texts[place] for place in np.unique(np.linspace(0, len(texts) - 1, min(len(texts), MOST_ROWS)).astype(np.int64))
-    ]
+    places = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), MOST_ROWS)).astype(np.int64))
+    some = Texts(tuple(texts[place] for place in places), np.arange(len(places)))
     vectorizer = _vectorizer(min_df=2, max_features=MOST_WORDS)
     try:
-        found = vectorizer.fit_transform(some)
+        found = vectorizer.fit_transform(some.texts)
     except ValueError:  # no word is left
         return None
-    n_components = min(N_TOPICS, min(found.shape) - 1)
-    if n_components < 1:
-        return None
-    components = TruncatedSVD(n_components, algorithm="arpack", random_state=0).fit(found).components_
-    return Words(tuple(vectorizer.get_feature_names_out().tolist()), vectorizer.idf_, components)
+    words = Words(tuple(vectorizer.get_feature_names_out().tolist()), vectorizer.idf_, _topics(found))
+    topics = words(some, "")
+    known = topics[~np.isnan(topics[:, 0])]
+    return words if np.ptp(known, axis=0).max() > SAME else None
+
+
+def _topics(found: Any) -> Floats:
+    """Directions (n_components, n_words) of TF-IDF values: of the words themselves, if they are few."""
+    n_texts, n_words = found.shape
+    n_components = min(N_TOPICS, n_texts - 1)
+    if n_words <= n_components:
+        return np.eye(n_words)
+    from sklearn.decomposition import TruncatedSVD
+
+    components: Floats = TruncatedSVD(n_components, algorithm="arpack", random_state=0).fit(found).components_
+    return components
 
 
 def _vectorizer(**settings: Any) -> Any:
@@ -359,11 +366,14 @@ def as_rows(values: Values) -> Floats:
     """Values as rows of numbers."""
     match values:
         case Vectors():
+            if np.isinf(values.rows).any():
+                row = int(np.argmax(np.isinf(values.rows).any(axis=1)))
+                raise Unfit(f"the vector of row {row} has a number that is not finite", "correct it, or leave it empty")
             return values.rows
         case Texts():
             found = vectors_in(values.texts)
             if found is not None:
-                return np.asarray(values.spread(found))
+                return as_rows(Vectors(np.asarray(values.spread(found))))
             raise Unfit("holds texts that are not vectors of one length", "give lists of numbers, such as [0.5, 1]")
     raise Unfit(f"holds {what_it_is(values)}, and no vectors", "give lists of numbers, or leave the column out")
 

@@ -13,7 +13,7 @@ from linkmix.columns.moments import PARTS, Date, as_clock, as_moments, not_dates
 from linkmix.columns.numerals import Convention, read_numerals
 from linkmix.columns.problems import Unfit
 from linkmix.columns.values import Clock, Flags, Moments, Numbers, Texts, Values, what_it_is
-from linkmix.columns.wide import Sentences, as_plain_texts, as_rows, embedded, reduction
+from linkmix.columns.wide import Sentences, as_plain_texts, embedded, reduction
 
 KINDS = (
     *("number", "count", "category", "bool", "ordered", "ordered:LOW<...<HIGH", "date", "date+month+weekday+hour"),
@@ -116,7 +116,7 @@ def as_asked(values: Values, wish: Wish, folder: str) -> Found:
         case "sentences":
             return _sentences(as_plain_texts(values), wish.details[0])
         case "vector":
-            return detection.of_vectors(as_rows(values))
+            return detection.of_vectors(values)
         case "picture":
             return detection.of_pictures(as_plain_texts(values), folder)
     return left_out(detection.ASKED)

@@ -176,8 +176,8 @@ def gower_linkage(X: pd.DataFrame, kinds: dict[str, Any], n_classes: int, links:
     numbers, codes = filled(numbers, codes)
     frame = pd.DataFrame({f"n{j}": column for j, column in enumerate(numbers.T)})
     for j, column in enumerate(codes.T):
-        frame[f"c{j}"] = column.astype(int).astype(str)
-    far = gower.gower_matrix(frame).astype(float)
+        frame[f"c{j}"] = pd.Series(column.astype(int).astype(str), dtype=object)
+    far = gower.gower_matrix(frame, cat_features=[name[0] == "c" for name in frame]).astype(float)
     far = (far + far.T) / 2
     np.fill_diagonal(far, 0.0)
     return cut_tree(linkage(squareform(far, checks=False), "average"), n_classes)[:, 0]

@@ -85,7 +85,8 @@ def test_the_density_integrates_to_one():
 def test_the_density_of_calmed_columns_integrates_to_one():
     rng = np.random.default_rng(0)
     points = np.exp(np.concatenate([rng.normal(1, 0.3, (80, 1)), rng.normal(4, 0.6, (80, 1))]))
-    model = AutoLinkMixture(2, budget="small", random_state=0).fit(points)
+    links = Links.from_labels(np.repeat([0, 1], 80), 40, random_state=0)
+    model = AutoLinkMixture(2, budget="small", random_state=0).fit(points, links=links)
     assert model.width_[0] > 0
     grid = model.middle_ + model.width_ * np.sinh(np.linspace(-25, 25, 200_001))
     assert np.trapezoid(np.exp(model.score_samples(grid[:, None])), grid) == pytest.approx(1, abs=1e-4)
@@ -245,8 +246,10 @@ def test_links_structure_and_agreement_are_weighed_in_one_unit():
     enough = 1.6 * SETTINGS.agreement * 12 / SETTINGS.structure
     assert rule([*many, evidence(other, structure=enough)], 2).argmax() == 9
     assert rule([*many, evidence(other, -1.0 - 2 * SETTINGS.agreement * 12, enough)], 2).argmax() < 9
-    without = [evidence(one, n_links=0.0)] * 9  # no link says who is to be believed
-    assert rule([*without, evidence(other, structure=0.01, n_links=0.0)], 2).argmax() == 9
+    without = [evidence(one, n_links=0.0)] * 9  # no link says who is to be believed, so all have the same say
+    assert rule([*without, evidence(other, structure=0.01, n_links=0.0)], 2).argmax() < 9
+    enough = 1.6 * SETTINGS.most_agreement / SETTINGS.structure
+    assert rule([*without, evidence(other, structure=enough, n_links=0.0)], 2).argmax() == 9
 
 
 def test_who_is_behind_has_a_say_where_no_candidate_keeps_the_links():

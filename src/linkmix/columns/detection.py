@@ -31,6 +31,8 @@ MOST_LEVELS = 100
 """More levels than this are never a category."""
 SCATTERED, COVERED = 0.5, 0.1
 """Texts are free text if frequent ones have less than the first share of rows, and no category below the second."""
+FEW_LEVELS, ENOUGH_ROWS = 12, 50
+"""At most so many different values, in at least so many rows, are levels, even if most of them are numbers."""
 WORDS = 3.0
 """Free text has this many words on average."""
 FEWEST_RUNNING = 10
@@ -168,7 +170,12 @@ def _of_texts(values: Texts, folder: str) -> Found:
     if vectors_in(texts) is not None:
         return of_vectors(values)
     if reading is not None and max(reading.share, sum(reading.units.values()) / counts.sum()) > MOSTLY:
-        raise _refused(values, reading)
+        if len(texts) > FEW_LEVELS or counts.sum() < ENOUGH_ROWS:
+            raise _refused(values, reading)
+        others = [text for text, number in zip(values.texts, reading.numbers, strict=True) if np.isnan(number)]
+        found = category(values)
+        said = f"has numbers and also {', '.join(map(repr, others[:SHOWN]))}, so it is read as a category"
+        return Found(found.kind, found.reason, (said, *found.remarks))
     if dates is not None and dates.share > MOSTLY:
         raise not_dates(values, np.flatnonzero(np.isnan(dates.days[:, 0])), dates.format)
     if is_free_text(values):

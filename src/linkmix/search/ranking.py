@@ -133,7 +133,10 @@ def by_links_structure_and_agreement(
     temperature = settings.temperature + settings.doubt * min(candidate.broken for candidate in candidates)
     say = np.exp((log_probability - log_probability.max()) / temperature)
     likeness = agreement([candidate.labels for candidate in candidates], n_classes) @ say / say.sum()
-    weight = min(settings.agreement * candidates[0].n_links, settings.most_agreement)
+    n_links = candidates[0].n_links
+    weight = float(np.clip(settings.agreement * n_links, settings.least_agreement, settings.most_agreement))
+    if not n_links:  # everybody has the same say, and structure is all there is besides
+        weight = settings.most_agreement
     return np.asarray(log_probability + settings.structure * structure + weight * likeness)
 
 

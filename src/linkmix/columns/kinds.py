@@ -209,12 +209,12 @@ def as_numbers(values: Values, convention: Convention) -> Floats:
 def not_numbers(values: Texts, wrong: Sequence[int], convention: Convention) -> Unfit:
     """What to say of a column of numbers with texts that are none."""
     n_wrong, n_all = int(values.counts[list(wrong)].sum()), int(values.counts.sum())
-    are = "is not a number" if n_wrong == 1 else "are not numbers"
+    are, them = ("is not a number", "it") if n_wrong == 1 else ("are not numbers", "them")
     in_unit = f" in {convention.unit}" if convention.unit else ""
     marks = f" with {convention.words}" if convention.words else ""
     return Unfit(
         f"{n_wrong} of {n_all} values {are}{in_unit}{marks}",
-        "correct them, name them as missing, or read the column as a category",
+        f"correct {them}, name {them} as missing, or read the column as a category",
         values.first_rows(wrong)[:SHOWN],
     )
 

@@ -174,10 +174,10 @@ def spans_more_than_half_a_day(clock: Clock) -> bool:
 def not_dates(values: Texts, wrong: Ints, format: str, what: str = "dates") -> Unfit:
     """What to say of a column of dates with texts that are none."""
     n_wrong, n_all = int(values.counts[wrong].sum()), int(values.counts.sum())
-    are = f"is not one of the {what}" if n_wrong == 1 else f"are not {what}"
+    are, them = (f"is not one of the {what}", "it") if n_wrong == 1 else (f"are not {what}", "them")
     return Unfit(
         f"{n_wrong} of {n_all} values {are} written as {format}",
-        "correct them, name them as missing, or read the column as a category",
+        f"correct {them}, name {them} as missing, or read the column as a category",
         values.first_rows(wrong.tolist())[:SHOWN],
     )
 

@@ -1,6 +1,6 @@
 """AutoLinkMixture: tries many starts and shapes, and keeps the mixture that explains the links best."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -145,6 +145,7 @@ class AutoLinkMixture(LinkEstimator):
         "budget": [StrOptions(set(BUDGETS)), Budget],
         "calibrate": ["boolean"],
         "kinds": [Mapping, None],
+        "noise": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -159,6 +160,7 @@ class AutoLinkMixture(LinkEstimator):
         budget: str | Budget = "default",
         calibrate: bool = True,
         kinds: Mapping[str, str] | None = None,
+        noise: bool = False,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | RandomState | None = None,
@@ -168,6 +170,7 @@ class AutoLinkMixture(LinkEstimator):
         self.budget = budget
         self.calibrate = calibrate
         self.kinds = kinds
+        self.noise = noise
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -202,6 +205,25 @@ class AutoLinkMixture(LinkEstimator):
             half the time, and their probabilities are right to about 1e-4.
         """
         return each_row(self._committee().probabilities, self._seen(X))
+
+    def predict_noise(self, X: PointsLike) -> Floats:
+        """Probability that each point belongs to no class, from the point alone; needs ``noise=True``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            What the background takes of the density of each point, ``e b(x) / p(x)``; the mean over the committee. It
+            is a probability under the model and is not calibrated: links tell little about points without a class.
+            `predict` gives -1 where it is above 1/2.
+        """
+        points = self._seen(X)
+        self._check_noise()
+        return each_row(self._committee().noise, points)
 
     def score_samples(self, X: PointsLike) -> Floats:
         """Log-density of each point, in the units of `X`; columns that were constant in the fit are left out.
@@ -250,22 +272,20 @@ class AutoLinkMixture(LinkEstimator):
         levels = request.levels
         views = scalings(request.points, settings, len(levels))
 
+        options: dict[str, Any] = {"learn_reliability": learn, "noise": self.noise, "levels": levels}
+        options["n_jobs"] = self.n_jobs
         choice, n_classes = None, self.n_classes
         if n_classes == "auto":
             weights = request.sample_weight
             n_counted = len(request.points) if weights is None else int(np.count_nonzero(weights))
             most = min(settings.most_classes, n_counted)
             small = replace(BUDGETS["small"], settings=settings)
-            given = request.knowledge(most, learn_reliability=learn)
-            ground = contest_of(
-                given, views, most, small, seed, learn_reliability=learn, n_jobs=self.n_jobs, levels=levels
-            )
+            given = request.knowledge(most, learn_reliability=learn, noise=self.noise)
+            ground = contest_of(given, views, most, small, seed, **options)
             choice = self._compare_numbers(ground)
             n_classes = number_of_classes(choice, settings.about_as_well)
-        given = request.knowledge(int(n_classes), learn_reliability=learn)
-        ground = contest_of(
-            given, views, int(n_classes), budget, seed, learn_reliability=learn, n_jobs=self.n_jobs, levels=levels
-        )
+        given = request.knowledge(int(n_classes), learn_reliability=learn, noise=self.noise)
+        ground = contest_of(given, views, int(n_classes), budget, seed, **options)
         found = search(ground, self._progress, leave_out=self.calibrate)
         ground, candidates, left = found.ground, found.candidates, found.left
         if ground.learn_reliability:
@@ -336,6 +356,7 @@ class AutoLinkMixture(LinkEstimator):
             **({} if found.choice is None else {"choice_": found.choice}),
             "temperatures_": found.temperatures,
             "quality_": found.quality,
+            **({"noise_share_": noise_share(found.members)} if self.noise else {}),
             "_places": found.places,
         }
 
@@ -359,6 +380,11 @@ class AutoLinkMixture(LinkEstimator):
             else:
                 return tqdm(results, total=total, desc="candidates", unit="fit")  # type: ignore[no-any-return]
         return results
+
+
+def noise_share(members: Sequence[LinkMixture]) -> float:
+    """Mean of the shares of noise of some mixtures."""
+    return float(np.mean([member.noise_share_ for member in members]))
 
 
 def number_of_classes(table: Array, about_as_well: float = 3.0) -> int:

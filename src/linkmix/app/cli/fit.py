@@ -74,6 +74,9 @@ MOST_COLUMNS = 2000
     "--try-hard", is_flag=True, help="Try more starts on more rows, and average the best five.  [only with auto]"
 )
 @click.option(
+    "--noise", is_flag=True, help="Allow points that belong to no class: they get the label -1.  [only with auto]"
+)
+@click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Address of a running Dask scheduler, such as tcp://host:8786, whose workers read the files and run EM.  "
@@ -94,6 +97,7 @@ def fit(
     coupling: str | None,
     scale: bool,
     try_hard: bool,
+    noise: bool,
     cluster: str | None,
     seed: int,
     folder: Path,
@@ -119,7 +123,7 @@ def fit(
         from linkmix.app.cli.notes import about
         from linkmix.app.cli.points import read, standardised
 
-        model = make(method, classes, seed, settings, try_hard, scale)
+        model = make(method, classes, seed, settings, try_hard, scale, noise)
         if cluster is not None:
             check_cluster(cluster, model, method)
         ready(folder)
@@ -151,7 +155,15 @@ def fit(
     show(result, written)
 
 
-def make(method: str, classes: int | str, seed: int, settings: dict[str, Any], try_hard: bool, scale: bool) -> Any:
+def make(
+    method: str,
+    classes: int | str,
+    seed: int,
+    settings: dict[str, Any],
+    try_hard: bool,
+    scale: bool,
+    noise: bool = False,
+) -> Any:
     """The estimator that was asked for; an option that has no effect on it is refused."""
     from linkmix.study.registry import METHODS
 
@@ -172,6 +184,10 @@ def make(method: str, classes: int | str, seed: int, settings: dict[str, Any], t
         if method != "auto":
             raise BadInput(f"--try-hard has no effect with --method {method}: leave it out, or use --method auto")
         given |= {"budget": "large", "committee": 5}
+    if noise:
+        if not scales_itself:
+            raise BadInput(f"--noise has no effect with --method {method}: leave it out, or use --method auto")
+        given["noise"] = True
     if scales_itself:
         given["verbose"] = watched()
     return METHODS[method].make(n_classes=classes, random_state=seed, **given)
@@ -247,7 +263,7 @@ def summarise(
     links_path: Path | None,
 ) -> "Result":
     """What labels, report and summary are made from."""
-    from linkmix.app.cli.saved_models import probabilities_of
+    from linkmix.app.cli.saved_models import noise_of, probabilities_of
     from linkmix.app.report import Result
     from linkmix.study.registry import METHODS
 
@@ -256,8 +272,9 @@ def summarise(
     n_classes = int(getattr(model, "n_classes_", model.n_classes))
     typed = shlex.join(["linkmix", *sys.argv[1:]]) if Path(sys.argv[0]).name == "linkmix" else "linkmix fit"
     what = METHODS[method].what
+    noise = noise_of(model, X, {})
     return Result(
-        table, links, model.labels_, probabilities, model, n_classes, method, what, typed, sources, tuple(notes)
+        table, links, model.labels_, probabilities, model, n_classes, method, what, typed, sources, tuple(notes), noise
     )
 
 
@@ -280,11 +297,14 @@ def write(folder: Path, result: "Result", notes: dict[str, Any]) -> list[tuple[P
             model_file.save(stack.enter_context(aside(folder / MODEL)), result.model, notes)
             written.append((folder / MODEL, "the model, for linkmix predict and linkmix explain"))
         labels = stack.enter_context(aside(folder / LABELS))
-        write_labels(labels, result.points.ids, result.labels, result.probabilities, id_name=id_name)
+        write_labels(
+            labels, result.points.ids, result.labels, result.probabilities, noise=result.noise, id_name=id_name
+        )
         columns = "id and label"
         if result.probabilities is not None:
             calibrated = " (calibrated)" if result.calibrated else " (not calibrated)"
             columns = f"id, label, confidence and probability of each class{calibrated}"
+            columns += "" if result.noise is None else "; noise is the probability of no class (not calibrated)"
         written.append((folder / LABELS, columns))
     if result.probabilities is None:
         (folder / MODEL).unlink(missing_ok=True)  # of an earlier fit, which these labels do not come from
@@ -295,7 +315,7 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     """Print the summary: first of all how good the result is."""
     import numpy as np
 
-    from linkmix.app.report import columns_in_words, links_in_words
+    from linkmix.app.report import columns_in_words, links_in_words, noise_in_words
 
     click.echo(f"{result.how_good}\n")
     n, d = result.points.X.shape
@@ -308,6 +328,8 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
         )
     )
     click.echo(said + ".")
+    if result.noise is not None:
+        click.echo(noise_in_words(result.n_noise, n))
     if len(result.link_table):
         click.echo(links_in_words(result))
     for sentence in columns_in_words(result.points):
@@ -321,6 +343,8 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
         apart = ", ".join(f"{result.points.columns[j]} {differences[m, j]:+.1f}" for j in top if differences[m, j])
         sure = "" if confidence is None or not size else f"{confidence.means[m]:.3f}"
         rows.append([str(m), f"{size:,}", f"{100 * size / n:.1f} %", sure, "  " + (apart if size else "no points")])
+    if result.noise is not None:
+        rows.append(["none", f"{result.n_noise:,}", f"{100 * result.n_noise / n:.1f} %", "", "  label -1"])
     print_classes(["class", "points", "share", "confidence"], rows)
     click.echo()
     for path, what in written:

@@ -1,0 +1,54 @@
+"""Points that are lonelier than their neighbours, which a fit with noise leaves out of its start.
+
+A start that has to place all points gives far ones to clusters of their own, or to wide ones, and EM rarely comes back
+from there.
+"""
+
+import numpy as np
+
+from linkmix.basics.arrays import Array, Floats
+from linkmix.rivals.e2cp import Neighbours
+from linkmix.search.settings import SETTINGS, SearchSettings
+
+
+def local_outlier_factor(neighbours: Neighbours) -> Floats:
+    """How much sparser it is around each point than around its neighbours: about 1 inside a cluster.
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+        The nearest neighbours of each point.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The factor of Breunig et al., SIGMOD 2000, with all the given neighbours.
+
+    Examples
+    --------
+    >>> from linkmix.rivals.e2cp import nearest
+    >>> local_outlier_factor(nearest(np.array([[0.0], [1.0], [2.0], [3.0], [13.0]]), 2)).round(2).tolist()
+    [1.0, 1.0, 1.0, 1.0, 7.0]
+    """
+    distances, others = neighbours
+    reach = np.maximum(distances[:, -1][others], distances).mean(axis=1)  # of each point, from its neighbours
+    reach = np.maximum(reach, np.finfo(np.float64).tiny)  # copies of one point
+    return np.asarray(reach * (1 / reach)[others].mean(axis=1))
+
+
+def outlying(neighbours: Neighbours, settings: SearchSettings = SETTINGS) -> Array:
+    """Which points the start of a fit with noise leaves out: the loneliest, but not too many of them.
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+        The nearest neighbours of each point.
+    settings : SearchSettings
+        How lonely, and how many.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_samples,)
+    """
+    factor = local_outlier_factor(neighbours)
+    return np.asarray(factor > max(settings.lonely, float(np.quantile(factor, 1 - settings.most_lonely))))

@@ -10,7 +10,8 @@ Rows without a class are added to data sets, and links are drawn among the other
 For each share of added rows: F1 of the rows found to be noise, the share of the other rows that were wrongly found,
 and the adjusted Rand index on the other rows by ``labels_``: with ``noise=True``, without, and by scikit-learn's
 HDBSCAN on columns of unit variance, as it is and with the ``min_cluster_size``, of 5, 10, 20 and 40, that suits the
-true classes best. The links, 25 of them, are not for HDBSCAN. Constants were chosen on draws 0 and 1. Data that are not on this machine are left out, and named.
+true classes best. The 25 links are not for HDBSCAN, which cannot use them. Constants were chosen on draws 0 and 1. Data
+that are not on this machine are left out, and named.
 """
 
 import argparse

@@ -72,6 +72,10 @@ class AutoLinkMixture(LinkEstimator):
         Whether to estimate, by refits without some of the links, how sure the probabilities may be and how good the
         result is. Without it a fit takes about a quarter less time, and probabilities are those of the mixture, which
         are nearly always too close to 0 and 1.
+    noise : bool, default=False
+        Whether points may belong to no class, as in HDBSCAN. A wide background then competes with the classes for
+        every point; `predict` and ``labels_`` give -1 to a point that it wins, or the text "-1" if classes have names.
+        Clusters have no heavy tails then, which would compete for the same points.
     n_jobs : int, optional
         Number of threads that make guesses and candidates: None for one, unless joblib is configured otherwise; -1 for
         all processors. The result does not depend on it.
@@ -86,7 +90,8 @@ class AutoLinkMixture(LinkEstimator):
         The classes, in the order of all arrays: 0, 1 and so on; or, if `y` had names, these in alphabetical order as
         text, and after them the other classes by the text of their numbers, such as "2".
     labels_ : ndarray of shape (n_samples,)
-        Class of each training point, as an entry of ``classes_``, honouring its links.
+        Class of each training point, as an entry of ``classes_``, honouring its links; with noise, -1 for a point of no
+        class. Points that certain must-links hold together are noise together or not at all.
     best_estimator_ : LinkMixture
         The winner, fitted to the scaled points; its classes have numbers.
     estimators_ : list of LinkMixture
@@ -110,6 +115,8 @@ class AutoLinkMixture(LinkEstimator):
         certain link is ranked as if it had a confidence of 0.95.
     n_classes_ : int
         Number of classes.
+    noise_share_ : float
+        With noise, the expected share of points that belong to no class, as learned.
     center_, scale_ : ndarray of shape (n_features,)
         What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
     middle_, width_ : ndarray of shape (n_features,)
@@ -137,6 +144,14 @@ class AutoLinkMixture(LinkEstimator):
     True
     >>> float(model.leaderboard_["links_broken"][0])
     0.0
+
+    A flower that is none of these:
+
+    >>> import numpy as np
+    >>> links = Links.from_labels(y, 10, random_state=0)
+    >>> model = AutoLinkMixture(3, noise=True, random_state=0).fit(np.vstack([X, [[9.0, 9.0, 9.0, 9.0]]]), links=links)
+    >>> int(model.labels_[-1]), int(np.sum(model.labels_ == -1)) <= 3
+    (-1, True)
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -186,7 +201,8 @@ class AutoLinkMixture(LinkEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Entries of ``classes_``: class numbers, or names if `y` had names in the fit.
+            Entries of ``classes_``: class numbers, or names if `y` had names in the fit. With noise, -1 for a point that
+            belongs to no class; the text "-1" among names.
         """
         return self._classes_of(each_row(self._committee().classes, self._seen(X)))
 
@@ -202,7 +218,8 @@ class AutoLinkMixture(LinkEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
             Rows sum to one; columns are in the order of ``classes_``. Points of single precision (float32) take about
-            half the time, and their probabilities are right to about 1e-4.
+            half the time, and their probabilities are right to about 1e-4. With noise, they are the probabilities of the
+            classes if the point belongs to one; see `predict_noise`.
         """
         return each_row(self._committee().probabilities, self._seen(X))
 

@@ -10,6 +10,9 @@ from linkmix.basics.arrays import Array, Floats
 from linkmix.rivals.e2cp import Neighbours
 from linkmix.search.settings import SETTINGS, SearchSettings
 
+CLOSEST = 1e-10
+"""Lower bound of the mean distance to neighbours, for copies of one point."""
+
 
 def local_outlier_factor(neighbours: Neighbours) -> Floats:
     """How much sparser it is around each point than around its neighbours: about 1 inside a cluster.
@@ -32,7 +35,7 @@ def local_outlier_factor(neighbours: Neighbours) -> Floats:
     """
     distances, others = neighbours
     reach = np.maximum(distances[:, -1][others], distances).mean(axis=1)  # of each point, from its neighbours
-    reach = np.maximum(reach, np.finfo(np.float64).tiny)  # copies of one point
+    reach = np.maximum(reach, CLOSEST)
     return np.asarray(reach * (1 / reach)[others].mean(axis=1))
 
 

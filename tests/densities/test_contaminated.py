@@ -209,6 +209,18 @@ def test_share_of_uniform_noise_is_recovered(share, n_features):
     start = engine.Parameters(np.full(2, 0.5), np.ones((2, 1)), density.start(X, np.eye(2)[nearest]))
     model = engine.Model(density, bind(Uncoupled(), Links(), 2))
     fit = engine.fit(model, engine.Data(X, X[:0]), start, tol=1e-8, max_iter=500)
+    assert fit.parameters.components.share == pytest.approx(share, abs=0.04)  # the background is no box
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+def test_share_of_samples_is_recovered(share):
+    density = Contaminated(Gaussian())
+    true = replace(density.start(NUMBERS, np.eye(2)[(GROUPS == 1) * 1]), share=share)
+    random = np.random.RandomState(0)
+    X = np.concatenate([density.sample(true, component, 4000, random) for component in range(2)])
+    model = engine.Model(density, bind(Uncoupled(), Links(), 2))
+    start = engine.Parameters(np.full(2, 0.5), np.ones((2, 1)), replace(true, share=0.2))
+    fit = engine.fit(model, engine.Data(X, X[:0]), start, tol=1e-9, max_iter=2000)
     assert fit.parameters.components.share == pytest.approx(share, abs=0.02)
 
 

@@ -105,9 +105,9 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         y : array-like of shape (n_samples,), optional
             Known labels: class numbers from 0, and -1 where the class is not known; or names of classes as text, and
             None, NaN or pandas.NA where it is not known. With names, ``classes_``, ``labels_`` and `predict` have them
-            as well. The number -2 marks a row that is known to belong to no class, for an estimator with noise: its label
-            is -1, as are those of all rows that must link with it, and other links to it say nothing. A `y` in which no
-            label is unknown is ignored, as by scikit-learn's clusterers.
+            as well. For an estimator with noise, -2 marks a row that is known to belong to no class: its label is -1,
+            as are those of all rows that must link with it, and other links to it say nothing. A `y` in which no label
+            is unknown is ignored, as by scikit-learn's clusterers.
         links : Links, optional
             Links between rows of `X`.
         must_link, cannot_link : array-like of shape (n_links, 2), optional

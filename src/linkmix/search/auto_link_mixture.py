@@ -201,8 +201,8 @@ class AutoLinkMixture(LinkEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Entries of ``classes_``: class numbers, or names if `y` had names in the fit. With noise, -1 for a point that
-            belongs to no class; the text "-1" among names.
+            Entries of ``classes_``: class numbers, or names if `y` had names in the fit. With noise, -1 for a point of
+            no class; the text "-1" among names.
         """
         return self._classes_of(each_row(self._committee().classes, self._seen(X)))
 
@@ -218,8 +218,8 @@ class AutoLinkMixture(LinkEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
             Rows sum to one; columns are in the order of ``classes_``. Points of single precision (float32) take about
-            half the time, and their probabilities are right to about 1e-4. With noise, they are the probabilities of the
-            classes if the point belongs to one; see `predict_noise`.
+            half the time, and their probabilities are right to about 1e-4. With noise, these are the probabilities of
+            the classes if the point belongs to one; see `predict_noise`.
         """
         return each_row(self._committee().probabilities, self._seen(X))
 

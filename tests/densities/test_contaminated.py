@@ -13,7 +13,7 @@ from density_checks import assert_same, check_climbs, check_protocol
 from linkmix import Links, engine
 from linkmix.couplings import Graph, MeanField, Pairwise, Projection, Uncoupled
 from linkmix.densities import FORMS, Categorical, Contaminated, Gaussian, Poisson, Product, StudentT
-from linkmix.densities.contaminated import PRIOR_CLEAN, PRIOR_NOISE, ContaminatedParameters
+from linkmix.densities.contaminated import PRIOR_CLEAN, PRIOR_NOISE, ContaminatedParameters, counting
 from linkmix.engine.fitting import Knowledge, bind, part
 from linkmix.native import using
 from oracles import random_links
@@ -283,6 +283,8 @@ def test_bad_starts_are_refused():
         density.given({name: array for name, array in good.items() if name != "background_means"}, (1, 1), 2)
 
 
-def test_known_noise_does_not_make_another_density():
-    assert Contaminated(Gaussian(), n_known=3) == Contaminated(Gaussian())
-    assert Contaminated(Gaussian()) != Contaminated(Gaussian(reg_covar=0.1))
+def test_known_noise_is_counted():
+    noise = np.array([True, False, True])
+    assert counting(Contaminated(Gaussian()), noise) == Contaminated(Gaussian(), n_known=2)
+    assert counting(Contaminated(Gaussian(), n_known=1), None) == Contaminated(Gaussian(), n_known=1)
+    assert counting(Gaussian(), noise) == Gaussian()

@@ -25,6 +25,13 @@ PREFIX = "background_"
 """Begins the names of the arrays of the background."""
 
 
+def alike(one: Density[Any, Any], other: Density[Any, Any]) -> bool:
+    """Whether two densities have the same parameters: known noise is no matter."""
+    if isinstance(one, Contaminated) and isinstance(other, Contaminated):
+        return one.density == other.density
+    return one == other
+
+
 def counting(density: Density[Any, Any], noise: Array | None) -> Density[Any, Any]:
     """The density for data in which some rows, a mask (n,), are known to be noise."""
     if noise is None or not isinstance(density, Contaminated):

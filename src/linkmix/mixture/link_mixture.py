@@ -20,7 +20,7 @@ from linkmix.couplings import Coupling
 from linkmix.data.blocks import Door, Table
 from linkmix.data.scaling import Scaling
 from linkmix.densities import Contaminated, Density, Product
-from linkmix.densities.contaminated import counting
+from linkmix.densities.contaminated import alike, counting
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, Start, at_hand, best_fit, bind, few_threads, fresh_starts, part
 from linkmix.links import Links
@@ -497,7 +497,7 @@ class LinkMixture(LinkEstimator):
 
     def _warm_starts(self, model: engine.Model, shape: starts.Shape) -> list[Start]:
         """The earlier fit as a start, if it has the same shape and density."""
-        if self._fitted_shape != shape or self._fitted_density != model.density:
+        if self._fitted_shape != shape or not alike(self._fitted_density, model.density):
             return []
         previous = self._parameters
         if tuple(self.annotator_reliability_) != model.coupling.annotators:

@@ -127,7 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=DATA)
     parser.add_argument("--draws", nargs="+", type=int, default=[2, 3, 4])
-    parser.add_argument("--budget", default="default")
+    parser.add_argument("--budget", default="small", help="of AutoLinkMixture")
     arguments = parser.parse_args()
     rows: list[Row] = []
     for name in arguments.data:

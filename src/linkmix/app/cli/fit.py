@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkmix.app.report import Result
-    from linkmix.basics.arrays import Floats
+    from linkmix.basics.arrays import Floats, Ints
     from linkmix.links import Links
     from linkmix.tables import Points
 
@@ -77,6 +77,9 @@ MOST_COLUMNS = 2000
     "--noise", is_flag=True, help="Allow points that belong to no class: they get the label -1.  [only with auto]"
 )
 @click.option(
+    "--known-noise", type=FILE, help="File with the ids of points that belong to no class, as linkmix label writes it."
+)
+@click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Address of a running Dask scheduler, such as tcp://host:8786, whose workers read the files and run EM.  "
@@ -98,6 +101,7 @@ def fit(
     scale: bool,
     try_hard: bool,
     noise: bool,
+    known_noise: Path | None,
     cluster: str | None,
     seed: int,
     folder: Path,
@@ -123,6 +127,8 @@ def fit(
         from linkmix.app.cli.notes import about
         from linkmix.app.cli.points import read, standardised
 
+        if known_noise is not None and not noise:
+            raise BadInput("--known-noise has no effect without --noise: add --noise")
         model = make(method, classes, seed, settings, try_hard, scale, noise)
         if cluster is not None:
             check_cluster(cluster, model, method)
@@ -134,13 +140,14 @@ def fit(
             about_model |= {"center": table.summary.mean, "spread": table.summary.scale}
         X = standardised(table) if scale else table.X
         say(f"Fitting {len(X):,} points with {method} ...")
+        of_noise = None if known_noise is None else known_labels(known_noise, table)
         notes = about(table, chosen=columns is not None)
         with warnings.catch_warnings(record=True) as caught, named_by_ids(links, table):
             warnings.simplefilter("always")
             if cluster is None:
-                model.fit(X, links=known)
+                model.fit(X, of_noise, links=known)
             else:
-                fit_on(cluster, model, table.files or (points,), table, known, scale)
+                fit_on(cluster, model, table.files or (points,), table, known, scale, of_noise)
         notes += dict.fromkeys(str(warning.message) for warning in caught if warning.category is not FutureWarning)
         components = getattr(model, "components_", None)
         if components is not None:
@@ -206,7 +213,26 @@ def check_cluster(address: str, model: Any, method: str) -> None:
     connect(address).close()
 
 
-def fit_on(address: str, model: Any, files: "Sequence[Path]", table: "Points", links: "Links", scale: bool) -> None:
+def known_labels(path: Path, table: "Points") -> "Ints":
+    """What is known about the classes of points: -2 for those of no class, which a file lists, and -1 for others."""
+    import numpy as np
+
+    from linkmix.tables import read_ids
+
+    known = np.full(len(table.ids), -1)
+    known[read_ids(path, table.ids)] = -2
+    return known
+
+
+def fit_on(
+    address: str,
+    model: Any,
+    files: "Sequence[Path]",
+    table: "Points",
+    links: "Links",
+    scale: bool,
+    known: "Ints | None" = None,
+) -> None:
     """Fit on a Dask cluster: the workers read the files, and the labels come back part by part."""
     from linkmix import distributed
     from linkmix.tables import piled
@@ -215,7 +241,7 @@ def fit_on(address: str, model: Any, files: "Sequence[Path]", table: "Points", l
         X = distributed.read(files, table.columns)
         if scale:
             X = (X - table.summary.mean) / table.summary.scale
-        distributed.fit(model, X, links=links, client=client, verbose=watched())
+        distributed.fit(model, X, known, links=links, client=client, verbose=watched())
         model.labels_ = piled(client.compute(part).result() for part in model.labels_.to_delayed())
 
 

@@ -27,4 +27,11 @@ def test_not_too_many_points_are_left_out():
     X = np.concatenate([0.01 * random.normal(size=(50, 2)), 5 * random.normal(size=(50, 2))])
     assert outlying(nearest(X, 10), SearchSettings(lonely=1.0)).sum() <= 40
     assert outlying(nearest(X, 10), SearchSettings(lonely=1.0, most_lonely=0.1)).sum() <= 10
-    assert not outlying(nearest(X, 10), SearchSettings(lonely=1e6)).any()
+    assert not outlying(nearest(X, 10), SearchSettings(lonely=1e6, far=1e6)).any()
+
+
+def test_many_points_far_apart_are_lonely():
+    random = np.random.default_rng(0)
+    X = np.concatenate([random.normal(size=(160, 18)), random.uniform(-20, 20, (40, 18))])
+    neighbours = nearest(X, 20)
+    assert outlying(neighbours).tolist() == [False] * 160 + [True] * 40

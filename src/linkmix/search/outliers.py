@@ -42,6 +42,9 @@ def local_outlier_factor(neighbours: Neighbours) -> Floats:
 def outlying(neighbours: Neighbours, settings: SearchSettings = SETTINGS) -> Array:
     """Which points the start of a fit with noise leaves out: the loneliest, but not too many of them.
 
+    A point is lonely if it is sparser around it than around its neighbours, or much sparser than around most points:
+    among many points without a class, none is lonelier than the others.
+
     Parameters
     ----------
     neighbours : Neighbours
@@ -53,5 +56,7 @@ def outlying(neighbours: Neighbours, settings: SearchSettings = SETTINGS) -> Arr
     -------
     ndarray of bool, shape (n_samples,)
     """
-    factor = local_outlier_factor(neighbours)
-    return np.asarray(factor > max(settings.lonely, float(np.quantile(factor, 1 - settings.most_lonely))))
+    distance = neighbours.distances.mean(axis=1)
+    usual = max(float(np.median(distance)), CLOSEST)
+    lonely = np.maximum(local_outlier_factor(neighbours) / settings.lonely, distance / usual / settings.far)
+    return np.asarray(lonely > max(1.0, float(np.quantile(lonely, 1 - settings.most_lonely))))

@@ -80,8 +80,8 @@ class SearchSettings(ScalingSettings):
         shuffled rows, and mean adjusted Rand index of the others: as it is .84 .64 .56 and .76; 10 neighbours .79 .42
         .50 and .74; 40 neighbours .75 .66 .38 and .72; a factor of 1.5 .79 .43 .31 and .75. On draw 0 alone .77 .56 .52
         and .73, where starts with all points gave .62 .08 .05 and .73. All this without ``far``, which on thyroid, wine
-        and segment, draws 0 and 1, raises .83 .63 .55 and .75 to .81 .81 .55 and .75; 2.5 gives .78 .87 .55 and .75 with
-        more false noise.
+        and segment, draws 0 and 1, raises .83 .63 .55 and .75 to .81 .81 .55 and .75; 2.5 gives .78 .87 .55 and .75,
+        and more false noise.
     """
 
     least: float = 0.05

@@ -206,7 +206,7 @@ def draw_mixture(
     axes: tuple[int, int] = (0, 1),
     numbers: Sequence[int] | None = None,
 ) -> Axes:
-    """Draw points by their soft labels, the clusters of the mixture, and links.
+    """Draw points by their soft labels, the clusters of the mixture, and links; points of no class are grey.
 
     Parameters
     ----------
@@ -244,7 +244,11 @@ def draw_mixture(
     ax = _axes(ax)
     if columns is None:
         columns = getattr(model, "feature_names_in_", None)
-    draw_points(ax, X, model.predict_proba(X), columns=columns, axes=axes, numbers=numbers)
+    probabilities = model.predict_proba(X)
+    if hasattr(model, "noise_share_"):  # a point of no class could be of any, and is as pale
+        noise = model.predict_noise(X)[:, None]
+        probabilities = (1 - noise) * probabilities + noise / probabilities.shape[1]
+    draw_points(ax, X, probabilities, columns=columns, axes=axes, numbers=numbers)
     if _has_ellipses(model.mixture()):
         draw_clusters(ax, model, axes=axes, numbers=numbers)
     if links is not None:

@@ -1,6 +1,6 @@
 """AutoLinkMixture: tries many starts and shapes, and keeps the mixture that explains the links best."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -72,6 +72,10 @@ class AutoLinkMixture(LinkEstimator):
         Whether to estimate, by refits without some of the links, how sure the probabilities may be and how good the
         result is. Without it a fit takes about a quarter less time, and probabilities are those of the mixture, which
         are nearly always too close to 0 and 1.
+    noise : bool, default=False
+        Whether points may belong to no class, as in HDBSCAN. A wide background then competes with the classes for
+        every point; `predict` and ``labels_`` give -1 to a point that it wins, or the text "-1" if classes have names.
+        Clusters have no heavy tails then, which would compete for the same points.
     n_jobs : int, optional
         Number of threads that make guesses and candidates: None for one, unless joblib is configured otherwise; -1 for
         all processors. The result does not depend on it.
@@ -86,7 +90,8 @@ class AutoLinkMixture(LinkEstimator):
         The classes, in the order of all arrays: 0, 1 and so on; or, if `y` had names, these in alphabetical order as
         text, and after them the other classes by the text of their numbers, such as "2".
     labels_ : ndarray of shape (n_samples,)
-        Class of each training point, as an entry of ``classes_``, honouring its links.
+        Class of each training point, as an entry of ``classes_``, honouring its links; with noise, -1 for a point of no
+        class. Points that certain must-links hold together are noise together or not at all.
     best_estimator_ : LinkMixture
         The winner, fitted to the scaled points; its classes have numbers.
     estimators_ : list of LinkMixture
@@ -110,6 +115,8 @@ class AutoLinkMixture(LinkEstimator):
         certain link is ranked as if it had a confidence of 0.95.
     n_classes_ : int
         Number of classes.
+    noise_share_ : float
+        With noise, the expected share of points that belong to no class, as learned.
     center_, scale_ : ndarray of shape (n_features,)
         What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
     middle_, width_ : ndarray of shape (n_features,)
@@ -137,6 +144,14 @@ class AutoLinkMixture(LinkEstimator):
     True
     >>> float(model.leaderboard_["links_broken"][0])
     0.0
+
+    A flower that is none of these:
+
+    >>> import numpy as np
+    >>> links = Links.from_labels(y, 10, random_state=0)
+    >>> model = AutoLinkMixture(3, noise=True, random_state=0).fit(np.vstack([X, [[9.0, 9.0, 9.0, 9.0]]]), links=links)
+    >>> int(model.labels_[-1]), int(np.sum(model.labels_ == -1)) <= 3
+    (-1, True)
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -145,6 +160,7 @@ class AutoLinkMixture(LinkEstimator):
         "budget": [StrOptions(set(BUDGETS)), Budget],
         "calibrate": ["boolean"],
         "kinds": [Mapping, None],
+        "noise": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -159,6 +175,7 @@ class AutoLinkMixture(LinkEstimator):
         budget: str | Budget = "default",
         calibrate: bool = True,
         kinds: Mapping[str, str] | None = None,
+        noise: bool = False,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | RandomState | None = None,
@@ -168,6 +185,7 @@ class AutoLinkMixture(LinkEstimator):
         self.budget = budget
         self.calibrate = calibrate
         self.kinds = kinds
+        self.noise = noise
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -183,7 +201,8 @@ class AutoLinkMixture(LinkEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Entries of ``classes_``: class numbers, or names if `y` had names in the fit.
+            Entries of ``classes_``: class numbers, or names if `y` had names in the fit. With noise, -1 for a point of
+            no class; the text "-1" among names.
         """
         return self._classes_of(each_row(self._committee().classes, self._seen(X)))
 
@@ -199,9 +218,29 @@ class AutoLinkMixture(LinkEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
             Rows sum to one; columns are in the order of ``classes_``. Points of single precision (float32) take about
-            half the time, and their probabilities are right to about 1e-4.
+            half the time, and their probabilities are right to about 1e-4. With noise, these are the probabilities of
+            the classes if the point belongs to one; see `predict_noise`.
         """
         return each_row(self._committee().probabilities, self._seen(X))
+
+    def predict_noise(self, X: PointsLike) -> Floats:
+        """Probability that each point belongs to no class, from the point alone; needs ``noise=True``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            What the background takes of the density of each point, ``e b(x) / p(x)``; the mean over the committee. It
+            is a probability under the model and is not calibrated: links tell little about points without a class.
+            `predict` gives -1 where it is above 1/2.
+        """
+        points = self._seen(X)
+        self._check_noise()
+        return each_row(self._committee().noise, points)
 
     def score_samples(self, X: PointsLike) -> Floats:
         """Log-density of each point, in the units of `X`; columns that were constant in the fit are left out.
@@ -250,22 +289,20 @@ class AutoLinkMixture(LinkEstimator):
         levels = request.levels
         views = scalings(request.points, settings, len(levels))
 
+        options: dict[str, Any] = {"learn_reliability": learn, "noise": self.noise, "levels": levels}
+        options["n_jobs"] = self.n_jobs
         choice, n_classes = None, self.n_classes
         if n_classes == "auto":
             weights = request.sample_weight
             n_counted = len(request.points) if weights is None else int(np.count_nonzero(weights))
             most = min(settings.most_classes, n_counted)
             small = replace(BUDGETS["small"], settings=settings)
-            given = request.knowledge(most, learn_reliability=learn)
-            ground = contest_of(
-                given, views, most, small, seed, learn_reliability=learn, n_jobs=self.n_jobs, levels=levels
-            )
+            given = request.knowledge(most, learn_reliability=learn, noise=self.noise)
+            ground = contest_of(given, views, most, small, seed, **options)
             choice = self._compare_numbers(ground)
             n_classes = number_of_classes(choice, settings.about_as_well)
-        given = request.knowledge(int(n_classes), learn_reliability=learn)
-        ground = contest_of(
-            given, views, int(n_classes), budget, seed, learn_reliability=learn, n_jobs=self.n_jobs, levels=levels
-        )
+        given = request.knowledge(int(n_classes), learn_reliability=learn, noise=self.noise)
+        ground = contest_of(given, views, int(n_classes), budget, seed, **options)
         found = search(ground, self._progress, leave_out=self.calibrate)
         ground, candidates, left = found.ground, found.candidates, found.left
         if ground.learn_reliability:
@@ -336,6 +373,7 @@ class AutoLinkMixture(LinkEstimator):
             **({} if found.choice is None else {"choice_": found.choice}),
             "temperatures_": found.temperatures,
             "quality_": found.quality,
+            **({"noise_share_": noise_share(found.members)} if self.noise else {}),
             "_places": found.places,
         }
 
@@ -359,6 +397,11 @@ class AutoLinkMixture(LinkEstimator):
             else:
                 return tqdm(results, total=total, desc="candidates", unit="fit")  # type: ignore[no-any-return]
         return results
+
+
+def noise_share(members: Sequence[LinkMixture]) -> float:
+    """Mean of the shares of noise of some mixtures."""
+    return float(np.mean([member.noise_share_ for member in members]))
 
 
 def number_of_classes(table: Array, about_as_well: float = 3.0) -> int:

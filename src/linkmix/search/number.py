@@ -167,9 +167,8 @@ def worth_of_points(
 
     Examples
     --------
-    >>> gain = worth_of_points(-900.0, 29, 3, 400) - worth_of_points(-1000.0, 19, 2, 400)
-    >>> round(gain, 2)
-    0.35
+    >>> round(worth_of_points(-900.0, 29, 3, 400) - worth_of_points(-1000.0, 19, 2, 400), 2)
+    0.3
     """
     worth = settings.worth_of_points / np.sqrt(n_points)
     paid = settings.cost_of_parameter * n_parameters

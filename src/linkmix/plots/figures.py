@@ -324,14 +324,14 @@ def choice_of_classes(table: Array, chosen: int) -> Figure:
     Returns
     -------
     matplotlib Figure
-        Misfit of the links above, BIC below, both against the number of classes.
+        Misfit of the links above; below, how far the score by which the number is chosen is behind the best.
     """
     figure = Figure(figsize=(6.0, 5.0), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
     numbers = table["n_classes"]
     for ax, values, name in (
         (upper, -table["log_probability_of_links"], "misfit of the links\n(- log-probability)"),
-        (lower, table["bic"] - table["bic"].min(), "BIC above the lowest"),
+        (lower, table["score"].max() - table["score"], "score below the best\n(nats)"),
     ):
         ax.plot(numbers, values, color=COLOURS[0], marker="o")
         ax.axvline(chosen, color=INK, linestyle=DASHED, linewidth=1.0)

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.checks import Constraints, at_least
-from linkmix.basics.errors import InfeasibleLinks
 from linkmix.columns import needs_recipe
 from linkmix.couplings.review import links_to_review_by
 from linkmix.couplings.statements import FIRST_RELIABILITY
@@ -27,19 +26,10 @@ from linkmix.mixture.door import LinkEstimator, PointsLike, Request
 from linkmix.mixture.fitted import each_row, trusted
 from linkmix.search.belief import search
 from linkmix.search.budgets import BUDGETS, Budget
-from linkmix.search.contest import Contest, place_of
+from linkmix.search.contest import place_of
+from linkmix.search.number import compare_numbers, fewest_classes, largest_number, number_of_classes
+from linkmix.search.settings import SearchSettings
 from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of
-
-CHOICE = np.dtype(
-    [
-        ("n_classes", np.int64),
-        ("links_broken", np.float64),
-        ("log_probability_of_links", np.float64),
-        ("structure", np.float64),
-        ("log_likelihood", np.float64),
-        ("bic", np.float64),
-    ]
-)
 
 
 class AutoLinkMixture(LinkEstimator):
@@ -57,8 +47,9 @@ class AutoLinkMixture(LinkEstimator):
     Parameters
     ----------
     n_classes : int or "auto", default=2
-        Number of classes. "auto" tries 2 to 10 with a small budget and takes the fewest that explain the links about
-        as well as any.
+        Number of classes. "auto" compares up to 50 by short fits and takes the number that explains links and points
+        best; the search is then run once, for this number. Classes that no link separates and that have no gap between
+        them cannot be told apart.
     committee : int, default=1
         Number of best candidates whose probabilities are averaged. More than one gives smoother probabilities, but on
         average no better labels.
@@ -102,8 +93,9 @@ class AutoLinkMixture(LinkEstimator):
         log-likelihood, BIC, number of EM steps, whether it was given up early, and seconds. It can be passed to
         ``pandas.DataFrame``.
     choice_ : structured ndarray
-        With ``n_classes="auto"``, the best candidate for each number of classes that was tried: from 2 until more
-        classes cannot change the choice, or no longer look like changing it.
+        With ``n_classes="auto"``, a short fit for each number of classes that was tried: number of classes, links
+        broken, log-probability of the links and known labels, structure, log-likelihood, BIC, and the score by which
+        the number is chosen. Other columns are as in `leaderboard_`, which has longer fits.
     quality_ : Quality or None
         How good the result is: ``pairs_right``, the share of all pairs of points that are judged as the user would,
         with a 90 % interval from ``low`` to ``high``. None if that cannot be told: without links, or with links of one
@@ -291,18 +283,12 @@ class AutoLinkMixture(LinkEstimator):
 
         options: dict[str, Any] = {"learn_reliability": learn, "noise": self.noise, "levels": levels}
         options["n_jobs"] = self.n_jobs
-        choice, n_classes = None, self.n_classes
-        if n_classes == "auto":
-            weights = request.sample_weight
-            n_counted = len(request.points) if weights is None else int(np.count_nonzero(weights))
-            most = min(settings.most_classes, n_counted)
-            small = replace(BUDGETS["small"], settings=settings)
-            given = request.knowledge(most, learn_reliability=learn, noise=self.noise)
-            ground = contest_of(given, views, most, small, seed, **options)
-            choice = self._compare_numbers(ground)
-            n_classes = number_of_classes(choice, settings.about_as_well)
-        given = request.knowledge(int(n_classes), learn_reliability=learn, noise=self.noise)
-        ground = contest_of(given, views, int(n_classes), budget, seed, **options)
+        n_classes = self._largest(request, settings) if self.n_classes == "auto" else int(self.n_classes)
+        given = request.knowledge(n_classes, learn_reliability=learn, noise=self.noise)
+        ground = contest_of(given, views, n_classes, budget, seed, **options)
+        choice = compare_numbers(ground, self._progress) if self.n_classes == "auto" else None
+        if choice is not None:
+            ground = ground.with_classes(number_of_classes(choice))
         found = search(ground, self._progress, leave_out=self.calibrate)
         ground, candidates, left = found.ground, found.candidates, found.left
         if ground.learn_reliability:
@@ -337,27 +323,13 @@ class AutoLinkMixture(LinkEstimator):
         board = ground.leaderboard(candidates)
         return Found(views[view], members, places, heat, how_good, board, review, labels, choice)
 
-    def _compare_numbers(self, ground: Contest) -> Array:
-        """The best candidate for each number of classes, until the choice is made."""
-        found: list[tuple[Any, ...]] = []
-        reason, settings = None, ground.budget.settings
-        n_known = 0 if ground.known is None else int(ground.known.max()) + 1
-        for n_classes in range(max(2, n_known), ground.n_classes + 1):
-            try:
-                other = ground.with_classes(n_classes)
-                best = other.run(other.guesses(), self._progress)[0]
-            except InfeasibleLinks as error:  # more classes may meet the links
-                reason = error
-                continue
-            evidence = best.evidence
-            seen = evidence.broken, evidence.log_probability, evidence.structure, best.log_likelihood, other.bic(best)
-            found.append((n_classes, *seen))
-            if is_decided(np.array(found, dtype=CHOICE), settings.about_as_well, settings.in_vain):
-                break
-        if not found:
-            n = ground.shape[0]
-            raise reason or ValueError(f"n_samples={n} is too few to choose a number of classes: give n_classes")
-        return np.array(found, dtype=CHOICE)
+    @staticmethod
+    def _largest(request: Request, settings: SearchSettings) -> int:
+        """Largest number of classes that is tried."""
+        weights = request.sample_weight
+        n_counted = len(request.points) if weights is None else int(np.count_nonzero(weights))
+        given = request.knowledge(max(2, n_counted), learn_reliability=request.contradicted)
+        return largest_number(fewest_classes(given.links, given.known), n_counted, settings)
 
     def _attributes(self, found: Found) -> dict[str, Any]:
         names = ("center_", "scale_", "middle_", "width_", "components_", "noise_variance_", "_n_codes")
@@ -402,70 +374,3 @@ class AutoLinkMixture(LinkEstimator):
 def noise_share(members: Sequence[LinkMixture]) -> float:
     """Mean of the shares of noise of some mixtures."""
     return float(np.mean([member.noise_share_ for member in members]))
-
-
-def number_of_classes(table: Array, about_as_well: float = 3.0) -> int:
-    """Fewest classes that explain the links about as well as any number; by BIC, if links rule out no number.
-
-    Parameters
-    ----------
-    table : structured ndarray
-        The best candidate for each number of classes, with the fewest classes first.
-    about_as_well : float
-        How far, in nats of the log-probability of the links, a smaller number may be behind the best one.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> table = np.zeros(3, dtype=CHOICE)
-    >>> table["n_classes"], table["bic"] = [2, 3, 4], [9.0, 8.0, 7.0]
-    >>> number_of_classes(table)
-    4
-    >>> table["log_probability_of_links"] = [-20.0, -2.0, -1.0]
-    >>> number_of_classes(table)
-    3
-    """
-    misfit = table["log_probability_of_links"].max() - table["log_probability_of_links"]
-    fits = np.flatnonzero(misfit <= about_as_well)
-    best = fits[0] if fits[0] > 0 else fits[np.argmin(table["bic"][fits])]
-    return int(table["n_classes"][best])
-
-
-def is_decided(table: Array, about_as_well: float = 3.0, in_vain: int = 3) -> bool:
-    """Whether trying more classes is of no use.
-
-    A log-probability is never above zero. So if the last number comes close enough to zero, and is the first that
-    explains the links, it is the choice. If the first number comes that close, BIC decides, and trying ends when it has
-    been in vain a few times.
-
-    Parameters
-    ----------
-    table : structured ndarray
-        The best candidate for each number of classes so far, with the fewest classes first.
-    about_as_well : float
-        As in `number_of_classes`.
-    in_vain : int
-        Numbers in a row without a better BIC.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> table = np.zeros(4, dtype=CHOICE)
-    >>> table["n_classes"], table["bic"] = [2, 3, 4, 5], [9.0, 7.0, 8.0, 10.0]
-    >>> is_decided(table), is_decided(table, in_vain=2)
-    (False, True)
-    >>> table["log_probability_of_links"] = [-20.0, -9.0, -2.0, -1.0]
-    >>> [is_decided(table[:n]) for n in (1, 2, 3)]
-    [False, False, True]
-    """
-    explained = table["log_probability_of_links"]
-    if explained[0] >= -about_as_well:
-        chosen = table["n_classes"] == number_of_classes(table, about_as_well)
-        return bool(len(table) - 1 - np.argmax(chosen) >= in_vain)
-    return bool(explained[-1] >= -about_as_well and explained[-1] - explained[:-1].max() > about_as_well)

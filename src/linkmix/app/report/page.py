@@ -250,14 +250,19 @@ def _confidence(result: Result) -> dict[str, Any] | None:
 
 
 def _choice(result: Result) -> list[tuple[str, ...]]:
+    table = getattr(result.model, "choice_", None)
+    if table is None:
+        return []
+    score = table["score"] - table["score"].max()
     return [
         (
             f"{row['n_classes']}" + (" (chosen)" if row["n_classes"] == result.n_classes else ""),
             number(float(row["links_broken"])),
             f"{row['log_probability_of_links']:.2f}",
             f"{row['bic']:,.0f}",
+            f"{below:.1f}",
         )
-        for row in getattr(result.model, "choice_", ())
+        for row, below in zip(table, score, strict=True)
     ]
 
 

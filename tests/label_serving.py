@@ -40,26 +40,26 @@ def free_port() -> int:
         return opened.getsockname()[1]
 
 
-def run(points: Path, links: Path, port: int, token: str | None, wrong: float) -> None:
+def run(points: Path, links: Path, port: int, token: str | None, wrong: float, noise: bool) -> None:
     listener = server.listen("127.0.0.1", port)
-    session = Session(read_points(points), 3, links, points.parent, wrong=wrong)
+    session = Session(read_points(points), 3, links, points.parent, wrong=wrong, noise=noise)
     server.serve(session, points.name, listener, token=token)
 
 
 class Serving:
     """A server over a table, with its links beside it."""
 
-    def __init__(self, points: Path, token: str | None = None, wrong: float = 0.0):
+    def __init__(self, points: Path, token: str | None = None, wrong: float = 0.0, noise: bool = False):
         self.points = points
         self.links = points.with_name("links.csv")
         self.journal = points.with_name("links.csv.journal")
-        self.token, self.wrong = token, wrong
+        self.token, self.wrong, self.noise = token, wrong, noise
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
         self.process = None
 
     def start(self, wait: bool = True) -> None:
-        arguments = (self.points, self.links, self.port, self.token, self.wrong)
+        arguments = (self.points, self.links, self.port, self.token, self.wrong, self.noise)
         self.process = PROCESSES.Process(target=run, args=arguments)
         self.process.start()
         end = time.monotonic() + 60

@@ -110,6 +110,24 @@ def test_names_of_classes_on_the_cluster(client, persist):
     np.testing.assert_array_equal(predicted.compute(), local.predict(X))
 
 
+def test_points_of_no_class_on_the_cluster(client):
+    X, _, links = problem(600)
+    X = np.concatenate([X, [[99.0, 99.0, 99.0], [-99.0, 99.0, 0.0]]])
+    known = np.full(len(X), None)
+    known[0], known[1], known[2] = "a", "b", -2
+    links = links.without([0, 1, 2])
+    local = AutoLinkMixture(3, noise=True, budget="small", random_state=0).fit(X, known, links=links)
+    points = da.from_array(X, chunks=(250, 3))
+    there = AutoLinkMixture(3, noise=True, budget="small", random_state=0)
+    far.fit(there, points, known, links=links, client=client)
+    labels = there.labels_.compute()
+    np.testing.assert_array_equal(labels, local.labels_)
+    assert labels[[2, -2, -1]].tolist() == ["-1"] * 3
+    predicted = far.predict(there, points)
+    assert predicted.dtype == labels.dtype
+    np.testing.assert_array_equal(predicted.compute(), local.predict(X))
+
+
 def test_data_frames_need_not_know_their_lengths(client):
     X, _, links = problem()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

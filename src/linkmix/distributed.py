@@ -106,8 +106,7 @@ def predict(model: LinkMixture | AutoLinkMixture, X: Any) -> da.Array:
         Class numbers, or names if `y` had names in the fit; the array is lazy.
     """
     check_is_fitted(model)
-    dtype = model.classes_.dtype if getattr(model, "_names", ()) else np.dtype(np.int64)
-    return _by_blocks(model, "predict", X, (), dtype)
+    return _by_blocks(model, "predict", X, (), model.label_dtype)
 
 
 def predict_proba(model: LinkMixture | AutoLinkMixture, X: Any) -> da.Array:

@@ -16,6 +16,7 @@ from linkmix.couplings import Coupling, Graph, MeanField, Pairwise, Projection, 
 from linkmix.densities import (
     Bernoulli,
     Categorical,
+    Contaminated,
     CovarianceForm,
     Density,
     Diagonal,
@@ -45,13 +46,14 @@ OTHER_VALUES = {
     Poisson: {"smoothing": 0.5},
     Categorical: {"smoothing": 0.5, "n_levels": [20, 20, 20, 20]},
     Product: {"parts": {"counts": (Poisson(2.0), [3, 1]), "size": (Gaussian(shrinkage=2.0), range(0, 3, 2))}},
+    Contaminated: {"density": StudentT(Diagonal(), shrinkage=2.0), "n_known": 3},
     Uncoupled: {},
     Pairwise: {"learn_reliability": True},
     Graph: {"learn_reliability": True, "sampling": "points", "quick": True},
     MeanField: {"weight": 2.0},
     Projection: {"slack": 0.5},
 }
-NEEDED = {Product: {"parts": PARTS}}
+NEEDED = {Product: {"parts": PARTS}, Contaminated: {"density": Gaussian()}}
 """Settings without a default."""
 
 START = {
@@ -90,6 +92,7 @@ OTHER_SETTINGS = {
         "budget": "small",
         "calibrate": False,
         "kinds": {"size": "number"},
+        "noise": True,
         "n_jobs": 2,
         "verbose": True,
         "random_state": np.random.RandomState(3),

@@ -178,7 +178,12 @@ def test_the_number_of_classes_is_found():
     model = AutoLinkMixture("auto", budget="small", random_state=0).fit(points, links=links)
     assert model.n_classes_ == 4
     assert purity(truth, model.labels_) > 0.98
-    assert list(model.choice_["n_classes"]) == [2, 3, 4]  # four explain the links, so more are not tried
+    tried, score = model.choice_["n_classes"].tolist(), model.choice_["score"]
+    assert tried == [*range(2, tried[-1] + 1)]
+    assert tried[score.argmax()] == 4
+    behind = score < score.max() - SETTINGS.behind  # it ends after three such numbers in a row
+    assert behind[-3:].all()
+    assert not any(behind[i : i + 3].all() for i in range(3, len(tried) - 3))
     figure = choice_of_classes(model.choice_, model.n_classes_)
     upper, lower = figure.axes
     np.testing.assert_allclose(upper.lines[0].get_ydata(), -model.choice_["log_probability_of_links"])

@@ -1,10 +1,9 @@
-"""The choice of a shape, and of the number of classes: links first, then BIC."""
+"""The choice of a shape: links first, then BIC."""
 
 import numpy as np
 from sklearn.datasets import load_iris
 
 from linkmix import LinkMixture, Links
-from linkmix.search.auto_link_mixture import CHOICE, is_decided, number_of_classes
 from linkmix.search.choice import MOST_ROWS, compare_shapes
 
 
@@ -53,25 +52,3 @@ def test_many_rows_are_sampled_with_all_linked_ones():
 def test_a_shape_with_more_clusters_than_rows_is_left_out():
     X, _ = load_iris(return_X_y=True)
     assert compare_shapes(X[::30], Links(), 2, clusters_per_class=[1, 9])["clusters_per_class"].max() == 1
-
-
-def test_numbers_of_classes_that_are_not_tried_would_not_have_been_chosen():
-    """Whatever they would have given, where links decide; where BIC does, it has been worse as often as allowed."""
-    rng = np.random.default_rng(0)
-    ended = {"links": 0, "bic": 0}
-    for _ in range(2000):
-        table = np.zeros(9, dtype=CHOICE)
-        table["n_classes"] = np.arange(2, 11)
-        table["log_probability_of_links"] = -rng.exponential(rng.choice([1.0, 5.0, 20.0]), size=9)
-        table["bic"] = rng.normal(size=9)
-        tried = next((n for n in range(1, 9) if is_decided(table[:n])), None)
-        if tried is None:
-            continue
-        chosen = number_of_classes(table[:tried])
-        if table["log_probability_of_links"][0] < -3:
-            ended["links"] += 1
-            assert chosen == number_of_classes(table) == tried + 1
-        else:
-            ended["bic"] += 1
-            assert tried + 1 - chosen >= 3
-    assert min(ended.values()) > 100

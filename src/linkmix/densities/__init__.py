@@ -2,6 +2,7 @@
 
 from linkmix.densities.base import BadColumn, Density, Statistics, given_array
 from linkmix.densities.categorical import Categorical
+from linkmix.densities.contaminated import Contaminated
 from linkmix.densities.covariance import FORMS, CovarianceForm, Diagonal, Full, Spherical, Tied
 from linkmix.densities.discrete import Bernoulli, Poisson
 from linkmix.densities.gaussian import Gaussian
@@ -13,6 +14,7 @@ __all__ = [
     "BadColumn",
     "Bernoulli",
     "Categorical",
+    "Contaminated",
     "CovarianceForm",
     "Density",
     "Diagonal",

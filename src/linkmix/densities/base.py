@@ -125,6 +125,13 @@ class Density(ABC, Generic[ParametersT, SumsT]):
     def start(self, X: Array, weights: Floats) -> ParametersT:
         """First parameters, from rows that are assigned to components with ``weights`` (n, C)."""
 
+    def wide(self, X: Array, weights: Floats) -> ParametersT:
+        """One component that is at least as wide as all rows together: the background of `Contaminated`.
+
+        By default what `start` makes of all rows, counted with ``weights`` (n,).
+        """
+        return self.start(X, weights[:, None])
+
     @abstractmethod
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> ParametersT:
         """Parameters from the user's arrays, whose leading axes have ``shape``; a wrong shape is a ValueError."""

@@ -18,7 +18,7 @@ from linkmix.basics.errors import DegenerateCluster
 from linkmix.densities import missing
 from linkmix.densities.base import given_array
 from linkmix.densities.covariance import FORMS, CovarianceForm, Full, Tied
-from linkmix.densities.elliptical import NATIVE_FORMS, NO_SUPPORT, Elliptical, MomentSums, moved_means
+from linkmix.densities.elliptical import NATIVE_FORMS, NO_SUPPORT, WIDER, Elliptical, MomentSums, moved_means
 from linkmix.densities.missing import LOG_2_PI
 
 
@@ -205,6 +205,11 @@ class Gaussian(Elliptical[GaussianParameters, GaussianSums]):
         covariances = self._prior.shrink(covariances, sums.weight, pooled)
         means = moved_means(means, sums.first, sums.weight)
         return self._with(means, self.form.regularise(covariances, self.reg_covar), pooled)
+
+    def wide(self, X: Array, weights: Floats) -> GaussianParameters:
+        """Mean and widened covariance of all rows."""
+        all_rows = self.start(X, weights[:, None])
+        return self._with(all_rows.means, WIDER * all_rows.covariances, all_rows.pooled)
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> GaussianParameters:
         """Means and covariances given by the user, and ``pooled_covariance``, by default the mean covariance."""

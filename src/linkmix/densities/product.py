@@ -191,6 +191,10 @@ class Product(Density[ProductParameters, ProductSums]):
         self._check_columns(X.shape[1])
         return ProductParameters(self._each(lambda _, part: part.density.start(X[:, part.where], weights)))
 
+    def wide(self, X: Array, weights: Floats) -> ProductParameters:
+        """The background of each part."""
+        return ProductParameters(self._each(lambda _, part: part.density.wide(X[:, part.where], weights)))
+
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> ProductParameters:
         """Arrays given by the user, each prefixed with the name of its part."""
         self._check_columns(n_features)

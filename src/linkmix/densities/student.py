@@ -6,7 +6,7 @@ ten times as far away as the others counts almost a hundred times less.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -22,7 +22,7 @@ from linkmix.basics.errors import DegenerateCluster
 from linkmix.densities import missing
 from linkmix.densities.base import given_array
 from linkmix.densities.covariance import FORMS, CovarianceForm, per_covariance
-from linkmix.densities.elliptical import NATIVE_FORMS, NO_SUPPORT, Elliptical, MomentSums, moved_means
+from linkmix.densities.elliptical import NATIVE_FORMS, NO_SUPPORT, WIDER, Elliptical, MomentSums, moved_means
 from linkmix.densities.gaussian import Gaussian, GaussianParameters
 from linkmix.densities.missing import LOG_2_PI
 
@@ -225,6 +225,12 @@ class StudentT(Elliptical[StudentParameters, StudentSums]):
         moments = Gaussian(self.form, self.reg_covar, self.shrinkage).start(X, weights)
         degrees = self._first_degrees(len(moments.means))
         return StudentParameters(moments.means, moments.covariances, moments.whiteners, degrees, moments.pooled)
+
+    def wide(self, X: Array, weights: Floats) -> StudentParameters:
+        """Mean and widened scale of all rows."""
+        all_rows = self.start(X, weights[:, None])
+        scales = WIDER * all_rows.scales
+        return replace(all_rows, scales=scales, whiteners=self.form.whiten(scales))
 
     def given(self, mapping: Mapping[str, Any], shape: tuple[int, ...], n_features: int) -> StudentParameters:
         """Means and scales given by the user; if degrees of freedom are learned, optionally those too."""

@@ -2,7 +2,7 @@
 
 from linkmix.engine.acceleration import pays
 from linkmix.engine.loop import fit
-from linkmix.engine.prediction import Mixture, class_log_joint, most_probable_classes
+from linkmix.engine.prediction import NOISE, Mixture, class_log_joint, mixture_of, most_probable_classes
 from linkmix.engine.steps import (
     cluster_log_joint,
     expect,
@@ -15,6 +15,7 @@ from linkmix.engine.steps import (
 from linkmix.engine.values import Data, Expectation, Fit, FreeSums, Model, Parameters
 
 __all__ = [
+    "NOISE",
     "Data",
     "Expectation",
     "Fit",
@@ -30,6 +31,7 @@ __all__ = [
     "label_log_density",
     "log_prior",
     "maximise",
+    "mixture_of",
     "most_probable_classes",
     "pays",
     "renumber",

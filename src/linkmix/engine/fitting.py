@@ -43,21 +43,26 @@ Start = Callable[[], Parameters]
 
 @dataclass(frozen=True)
 class Knowledge(Generic[PointsT]):
-    """All input of a fit: points (n, d) in memory or elsewhere, links, and optionally weights and known labels."""
+    """All input of a fit: points (n, d) in memory or elsewhere, links, and optionally weights and known labels.
+
+    Rows that are known to belong to no class are ``noise`` (n,). They have no links and count for nothing.
+    """
 
     X: PointsT
     links: Links
     sample_weight: Floats | None = None
     known: Ints | None = None
+    noise: Array | None = None
 
     def among(self, rows: Ints) -> "Knowledge[Array]":
         """The same for some rows, given by their sorted numbers."""
-        weights, known = self.sample_weight, self.known
+        weights, known, noise = self.sample_weight, self.known, self.noise
         return Knowledge(
             take(self.X, rows),
             self.links if len(rows) == len(self.X) else self.links.restrict(rows),
             None if weights is None else weights[rows],
             None if known is None else known[rows],
+            None if noise is None else noise[rows],
         )
 
 

@@ -5,18 +5,23 @@ block, where values are missing or the core does not know the density.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Optional
 
 import numpy as np
+from scipy.special import expit
 
 from linkmix import native
 from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp, shares
 from linkmix.data.rows import by_blocks
 from linkmix.data.scaling import Scaling
+from linkmix.densities import Contaminated
 from linkmix.densities.base import Density
 from linkmix.engine.steps import block_rows, cluster_log_joint
 from linkmix.engine.values import Parameters
+
+NOISE = -1
+"""Label of a row that belongs to no class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +34,17 @@ class Mixture:
     parameters : Parameters
     view : Scaling or None
         How rows are scaled before they reach the density; densities are in the units of the rows.
+    background : Mixture or None
+        What rows that belong to no class come from, if there are such rows.
+    noise_share : float
+        Share of these rows.
     """
 
     density: Density[Any, Any]
     parameters: Parameters
     view: Scaling | None = None
+    background: Optional["Mixture"] = None
+    noise_share: float = 0.0
 
     @property
     def n_classes(self) -> int:
@@ -41,12 +52,12 @@ class Mixture:
         return len(self.parameters.class_weights)
 
     def log_joint(self, X: Array) -> Floats:
-        """Log of class weight times density, ``log a_m + log p(x | m)``, shape (n, M)."""
+        """Log of class weight times density, ``log a_m + log p(x | m)``, for rows of a class; shape (n, M)."""
         found = self._by_core("log_joint", X)
         return self._by_blocks(X, self._log_joint, np.empty((len(X), self.n_classes))) if found is None else found
 
     def probabilities(self, X: Array, temperature: float = 1.0) -> Floats:
-        """Probability of each class, with log-densities divided by the temperature, shape (n, M)."""
+        """Probability of each class, if a row has one, with log-densities divided by the temperature, shape (n, M)."""
         found = self._by_core("probabilities", X, temperature)
         if found is not None:
             return found
@@ -55,14 +66,35 @@ class Mixture:
         )
 
     def classes(self, X: Array) -> Ints:
-        """Most probable class of each row."""
+        """Most probable class of each row, -1 for a row that more probably belongs to none."""
         found = self._by_core("classes", X)
-        if found is not None:
-            return found
-        return self._by_blocks(X, lambda some: self._log_joint(some).argmax(axis=1), np.empty(len(X), dtype=np.int64))
+        if found is None:
+            classes = np.empty(len(X), dtype=np.int64)
+            found = self._by_blocks(X, lambda some: self._log_joint(some).argmax(axis=1), classes)
+        if self.background is not None:
+            found[self.noise_log_odds(X) > 0] = NOISE
+        return found
 
     def log_density(self, X: Array) -> Floats:
         """Log-density of each row."""
+        found = self._class_log_density(X)
+        if self.background is None:
+            return found
+        noise = np.log(self.noise_share) + self.background.log_density(X)
+        return np.asarray(np.logaddexp(np.log1p(-self.noise_share) + found, noise))
+
+    def noise(self, X: Array) -> Floats:
+        """Probability that a row belongs to no class."""
+        return np.zeros(len(X)) if self.background is None else expit(self.noise_log_odds(X))
+
+    def noise_log_odds(self, X: Array) -> Floats:
+        """Log of the odds that a row belongs to no class."""
+        assert self.background is not None
+        odds = self.background.log_density(X) - self._class_log_density(X)
+        return np.asarray(odds + np.log(self.noise_share) - np.log1p(-self.noise_share))
+
+    def _class_log_density(self, X: Array) -> Floats:
+        """Log-density of each row among those that have a class."""
         found = self._by_core("log_density", X)
         if found is not None:
             return found
@@ -103,6 +135,17 @@ class Mixture:
 
     def _by_blocks(self, X: Array, function: Callable[[Array], Array], out: Array) -> Array:
         return by_blocks(function, X, block_rows(X.shape[1], self.parameters.cluster_weights), out)
+
+
+def mixture_of(density: Density[Any, Any], parameters: Parameters, view: Scaling | None = None) -> Mixture:
+    """A mixture in which noise, if the density has it, is apart from the classes."""
+    if not isinstance(density, Contaminated):
+        return Mixture(density, parameters, view)
+    own = parameters.components
+    of_noise = Parameters(np.ones(1), np.ones((1, 1)), own.background)
+    of_classes = replace(parameters, components=own.clean)
+    background = Mixture(density.density, of_noise, view)
+    return Mixture(density.density, of_classes, view, background, own.share)
 
 
 def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array) -> Floats:

@@ -7,13 +7,15 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkmix.basics.arrays import Ints
+from linkmix.basics.arrays import Array, Ints
 from linkmix.basics.errors import LinkConflict
 from linkmix.links.links import Links
 from linkmix.links.reading import is_missing
 from linkmix.links.table import NEEDED
 
 NO_LINKS = Links()
+NO_CLASS = -2
+"""Stands among known labels for a row that belongs to no class."""
 
 
 def as_links(links: Links | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> Links:
@@ -62,6 +64,55 @@ def check_links(links: Links, n_rows: int, n_classes: int, rows: ArrayLike | Non
     return links.distinct()
 
 
+def apart_from_noise(y: object, n_rows: int, links: Links) -> tuple[object, Array | None]:
+    """Known labels with -1 in place of -2, and which rows belong to no class: those of -2, and what must link to them.
+
+    Parameters
+    ----------
+    y : object
+        What was given as known labels, names replaced by numbers.
+    n_rows : int
+        Number of rows of the data.
+    links : Links
+        Consistent links between the rows.
+
+    Returns
+    -------
+    y : object
+        Class numbers from 0, and -1 for unknown.
+    noise : ndarray of bool, shape (n_rows,), or None
+        None if no row is known to belong to no class.
+
+    Raises
+    ------
+    LinkConflict
+        If a row of no class must link with one of a known class.
+
+    Examples
+    --------
+    >>> known, noise = apart_from_noise([0, -1, -2, -1], 4, Links(must=[(1, 2)]))
+    >>> known.tolist(), noise.tolist()
+    ([0, -1, -1, -1], [False, True, True, False])
+    """
+    if y is None:
+        return y, None
+    labels: Array = np.asarray(y)
+    is_noise = np.asarray(labels == NO_CLASS)
+    if labels.shape != (n_rows,) or labels.dtype.kind not in "Oif" or not is_noise.any():
+        return y, None
+    known = np.where(is_noise, -1, labels)
+    group = links.chunklets(n_rows)
+    together = np.isin(group, group[is_noise])
+    clash = np.flatnonzero(together & np.asarray(known != -1))
+    if len(clash):
+        other = int(np.flatnonzero(is_noise & (group == group[clash[0]]))[0])
+        raise LinkConflict(
+            f"y[{clash[0]}] is {known[clash[0]]} and y[{other}] is -2, no class, but must-links hold the two rows "
+            "together: correct one of these labels, or drop a must-link between them"
+        )
+    return known, together
+
+
 def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> Ints | None:
     """Class numbers of the rows whose class is known, -1 for the others; None when y holds no -1, or nothing else.
 
@@ -91,7 +142,7 @@ def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> 
     if len(wrong):
         raise ValueError(
             f"y[{wrong[0]}] is {known[wrong[0]]}: known labels are class numbers from 0 to {n_classes - 1}, "
-            "and -1 for unknown"
+            "and -1 for unknown; -2, for a row of no class, is for an estimator with noise"
         )
     try:
         links.union(Links.from_labels(values)).check_consistent()

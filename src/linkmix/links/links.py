@@ -284,6 +284,33 @@ class Links:
             self._must.restrict(kept), self._cannot.restrict(kept), (other for other in related if len(other.pairs))
         )
 
+    def without(self, rows: ArrayLike) -> "Links":
+        """Keep the links to none of some rows; the numbers of the others stay.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Row numbers.
+
+        Examples
+        --------
+        >>> from linkmix import Links
+        >>> links = Links(must=[(0, 1), (1, 2)], cannot=[(2, 3)]).without([0])
+        >>> links.must, links.cannot
+        (array([[1, 2]]), array([[2, 3]]))
+        """
+        left_out = np.asarray(rows)
+
+        def apart(pairs: Ints) -> Array:
+            return np.asarray(~np.isin(pairs, left_out).any(axis=1))
+
+        related = (Relation(other.pairs[apart(other.pairs)], other.table) for other in self.relations)
+        return Links._of(
+            self._must.take(apart(self.must)),
+            self._cannot.take(apart(self.cannot)),
+            (other for other in related if len(other.pairs)),
+        )
+
     def where(self, must: ArrayLike, cannot: ArrayLike) -> "Links":
         """Keep some links and no relations of other kinds.
 

@@ -16,10 +16,13 @@ _NAMES_SHOWN = 5
 def number_names(y: object, n_rows: int, earlier: Sequence[str] = ()) -> tuple[object, tuple[str, ...]]:
     """Replace names of classes by class numbers, -1 for unknown; a y without names, or without gaps, stays as it is.
 
+    A row of no class keeps its -2.
+
     Parameters
     ----------
     y : object
-        What was given as known labels. None, NaN, the NA of pandas and the number -1 stand for unknown.
+        What was given as known labels. None, NaN, the NA of pandas and the number -1 stand for unknown, the number -2
+        for a row of no class.
     n_rows : int
         Number of rows of the data.
     earlier : sequence of str
@@ -53,7 +56,8 @@ def number_names(y: object, n_rows: int, earlier: Sequence[str] = ()) -> tuple[o
         return y, earlier
     values = labels.ravel().tolist()
     _check_texts(values)
-    unknown = [is_missing(value) or _is_minus_one(value) for value in values]
+    numbers = [_number_without_class(value) for value in values]
+    unknown = [number is not None for number in numbers]
     known = [value for value, gap in zip(values, unknown, strict=True) if not gap]
     if not any(unknown) or all(isinstance(value, Real) for value in known):
         return labels, earlier
@@ -68,7 +72,7 @@ def number_names(y: object, n_rows: int, earlier: Sequence[str] = ()) -> tuple[o
         raise ValueError(f"y has shape {labels.shape} for {n_rows} points: give one label for each, None for unknown")
     names = (*earlier, *sorted({str(name) for name in known} - set(earlier)))
     number_of = {name: number for number, name in enumerate(names)}
-    codes = [-1 if gap else number_of[value] for value, gap in zip(values, unknown, strict=True)]
+    codes = [number_of[value] if number is None else number for value, number in zip(values, numbers, strict=True)]
     return np.array(codes, dtype=np.int64), names
 
 
@@ -101,6 +105,17 @@ def all_names(names: Sequence[str], n_classes: int) -> Array:
     return np.array(every)
 
 
+def names_of_labels(classes: Array) -> Array:
+    """Names to index by labels, of which -1, for no class, is the last: the text "-1", which cannot name a class.
+
+    Examples
+    --------
+    >>> names_of_labels(np.array(["Barolo", "Barbera"]))[[1, -1]].tolist()
+    ['Barbera', '-1']
+    """
+    return np.append(classes, "-1")
+
+
 def _entries(y: object) -> Array:
     """Labels as an array, in which a missing one is not turned into text."""
     if isinstance(y, np.ma.MaskedArray):
@@ -113,8 +128,12 @@ def _entries(y: object) -> Array:
     return labels
 
 
-def _is_minus_one(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and value == -1
+def _number_without_class(value: object) -> int | None:
+    """-1 for an unknown label, -2 for a row of no class, None for anything else."""
+    if is_missing(value):
+        return -1
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return int(value) if is_number and value in (-1, -2) else None
 
 
 def _check_texts(values: Sequence[object]) -> None:

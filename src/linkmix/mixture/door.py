@@ -25,8 +25,8 @@ from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size
 from linkmix.data.summary import extent
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
-from linkmix.links.checks import as_links, check_known_labels, check_links
-from linkmix.links.names import all_names, check_names, number_names
+from linkmix.links.checks import apart_from_noise, as_links, check_known_labels, check_links
+from linkmix.links.names import all_names, check_names, names_of_labels, number_names
 from linkmix.mixture import model_file
 from linkmix.mixture.settings import names_annotators
 
@@ -63,13 +63,17 @@ class Request:
     levels: tuple[int, ...] = ()  # of each column of codes of categories, which are the last columns
     contradicted: bool = False  # links that name their annotators contradict each other, so some of them are wrong
 
-    def knowledge(self, n_classes: int, *, learn_reliability: bool) -> Knowledge[Array | Table]:
+    def knowledge(self, n_classes: int, *, learn_reliability: bool, noise: bool = False) -> Knowledge[Array | Table]:
         """All input, checked for consistency and against the number of classes."""
         links = self.links.at_most(FIRST_RELIABILITY) if learn_reliability else self.links
         links = check_links(links, len(self.points), n_classes, self.rows)
         check_names(self.names, n_classes)
-        known = check_known_labels(self.y, len(self.points), n_classes, links)
-        return Knowledge(self.points, links, self.sample_weight, known)
+        y, is_noise = apart_from_noise(self.y, len(self.points), links) if noise else (self.y, None)
+        known = check_known_labels(y, len(self.points), n_classes, links)
+        if is_noise is None:
+            return Knowledge(self.points, links, self.sample_weight, known)
+        weights = np.where(is_noise, 0.0, 1.0 if self.sample_weight is None else self.sample_weight)
+        return Knowledge(self.points, links.without(np.flatnonzero(is_noise)), weights, known, is_noise)
 
 
 class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
@@ -101,7 +105,9 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         y : array-like of shape (n_samples,), optional
             Known labels: class numbers from 0, and -1 where the class is not known; or names of classes as text, and
             None, NaN or pandas.NA where it is not known. With names, ``classes_``, ``labels_`` and `predict` have them
-            as well. A `y` in which no label is unknown is ignored, as by scikit-learn's clusterers.
+            as well. For an estimator with noise, -2 marks a row that is known to belong to no class: its label is -1,
+            as are those of all rows that must link with it, and other links to it say nothing. A `y` in which no label
+            is unknown is ignored, as by scikit-learn's clusterers.
         links : Links, optional
             Links between rows of `X`.
         must_link, cannot_link : array-like of shape (n_links, 2), optional
@@ -272,7 +278,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         state = {"n_features_in_": columns.n, **self._attributes(found), "_names": names, "recipe_": recipe}
         state["classes_"] = all_names(names, len(state["classes_"]))
         if names:
-            state["labels_"] = named(points, state["labels_"], state["classes_"])
+            state["labels_"] = named(points, state["labels_"], _label_names(state))
         if columns.names is not None:
             state["feature_names_in_"] = columns.names
         kept = {name: value for name, value in vars(self).items() if name.startswith("_") or not name.endswith("_")}
@@ -286,7 +292,20 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         """Class numbers as the user knows them: by their names, if there are any."""
         if not getattr(self, "_names", ()):  # models from early files have none
             return numbers
-        return named(points, numbers, self.classes_)
+        return named(points, numbers, _label_names(vars(self)))
+
+    @property
+    def label_dtype(self) -> np.dtype[Any]:
+        """Type of the labels that `predict` gives."""
+        return _label_names(vars(self)).dtype if getattr(self, "_names", ()) else np.dtype(np.int64)
+
+    def _check_noise(self) -> None:
+        """Raise an error if the fit has no noise."""
+        if not hasattr(self, "noise_share_"):
+            raise ValueError(
+                "the model was fitted without noise: fit an AutoLinkMixture(noise=True), or a "
+                "LinkMixture(density=Contaminated(Gaussian()))"
+            )
 
     def _seen(self, X: PointsLike) -> Floats | Table:
         """Checked points, with the same columns as in the fit."""
@@ -315,6 +334,12 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
             return None
         kinds = self._kinds(X)
         return None if kinds is None else code(X, kinds)
+
+
+def _label_names(fitted: Mapping[str, Any]) -> Array:
+    """Names of the classes, and of no class if the fit has noise."""
+    classes: Array = fitted["classes_"]
+    return names_of_labels(classes) if "noise_share_" in fitted else classes
 
 
 @cache

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,18 +63,47 @@ def finished(
         log_density = engine.class_log_joint(model.density, parameters, linked) - np.log(weights)
         labels = linked_labels(model.coupling, data, given.links, log_density, weights, parameters.reliability)
         table = review_links(given.links, reliability, log_density, weights)
-    if given.known is not None:
-        told = np.setdiff1d(np.flatnonzero(given.known >= 0), points)
-        points, labels = np.concatenate([points, told]), np.concatenate([labels, given.known[told]])
-    order = np.argsort(points)
+        mixture = engine.mixture_of(model.density, parameters)
+        if mixture.background is not None:
+            labels = without_noise(labels, mixture.noise_log_odds(linked), given)
     return Fitted(
         model.density,
         shape,
         fit,
-        label_points(model.density, parameters, given.X, points[order], labels[order]),
+        label_points(model.density, parameters, given.X, *told_labels(given, labels)),
         table,
         reliability,
     )
+
+
+def without_noise(labels: Ints, noise_log_odds: Floats, given: Knowledge[Array | Table]) -> Ints:
+    """Labels of the linked points, -1 for those that belong to no class.
+
+    Points that certain must-links hold together are noise together or not at all: the odds of each count. Points whose
+    class is known are none.
+    """
+    points = given.links.points
+    group = given.links.restrict(points).chunklets(len(points))
+    odds = np.bincount(group, noise_log_odds)
+    if given.known is not None:
+        odds[group[given.known[points] >= 0]] = -np.inf
+    return np.where(odds[group] > 0, engine.NOISE, labels)
+
+
+def told_labels(given: Knowledge[Array | Table], of_linked: Ints) -> tuple[Ints, Ints]:
+    """The rows, in order, that do not get the label of a single point, and the labels of these.
+
+    They are the linked ones, with their labels given, and those whose class, or lack of one, is known.
+    """
+    rows, labels = given.links.points, of_linked
+    if given.known is not None:
+        told = np.setdiff1d(np.flatnonzero(given.known >= 0), rows)
+        rows, labels = np.concatenate([rows, told]), np.concatenate([labels, given.known[told]])
+    if given.noise is not None:  # these have neither links nor a known class
+        told = np.flatnonzero(given.noise)
+        rows, labels = np.concatenate([rows, told]), np.concatenate([labels, np.full(len(told), engine.NOISE)])
+    order = np.argsort(rows)
+    return rows[order], labels[order]
 
 
 def review_links(links: Links, reliability: dict[Hashable, float], log_density: Floats, weights: Floats) -> Array:
@@ -94,7 +122,7 @@ def label_points(
     labels: Ints = NO_ROWS,
 ) -> Ints:
     """Most probable class of each point, from the point alone; some ``rows`` get the given ``labels``."""
-    return labelled(points, partial(engine.most_probable_classes, density, parameters), rows, labels)
+    return labelled(points, engine.mixture_of(density, parameters).classes, rows, labels)
 
 
 def light(model: Any) -> Any:

@@ -19,7 +19,8 @@ from linkmix.columns import describe, learn, needs_recipe
 from linkmix.couplings import Coupling
 from linkmix.data.blocks import Door, Table
 from linkmix.data.scaling import Scaling
-from linkmix.densities import Density, Product
+from linkmix.densities import Contaminated, Density, Product
+from linkmix.densities.contaminated import alike, counting
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, Start, at_hand, best_fit, bind, few_threads, fresh_starts, part
 from linkmix.links import Links
@@ -228,6 +229,26 @@ class LinkMixture(LinkEstimator):
         """
         return each_row(self.mixture().probabilities, self._seen(X))
 
+    def predict_noise(self, X: PointsLike) -> Floats:
+        """Probability that each point belongs to no class, from the point alone.
+
+        Needs a density with noise, as in ``LinkMixture(density=Contaminated(Gaussian()))``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            What the background takes of the density of each point, ``e b(x) / p(x)``. `predict` gives -1 where it is
+            above 1/2.
+        """
+        points = self._seen(X)
+        self._check_noise()
+        return each_row(self.mixture().noise, points)
+
     def predict_log_joint(self, X: PointsLike) -> Floats:
         """Log of class weight times density, for each point and class.
 
@@ -272,7 +293,7 @@ class LinkMixture(LinkEstimator):
             A value.
         """
         check_is_fitted(self)
-        return engine.Mixture(self._fitted_density, self._parameters, view)
+        return engine.mixture_of(self._fitted_density, self._parameters, view)
 
     def log_likelihood(self, X: PointsLike, links: Links | None = None) -> float:
         """Log-likelihood J of the fitted parameters on any points and links.
@@ -375,6 +396,7 @@ class LinkMixture(LinkEstimator):
 
     def _kinds(self, X: Any) -> Mapping[str, str] | None:
         density = density_of(self, 1)
+        density = density.density if isinstance(density, Contaminated) else density
         if isinstance(density, Product) and density.kinds:
             return density.kinds
         if not needs_recipe(X):
@@ -390,9 +412,11 @@ class LinkMixture(LinkEstimator):
 
     def _solve(self, request: Request, random: RandomState) -> Fitted:
         learn = learns_reliability(self, contradicted=request.contradicted)
-        given = request.knowledge(self.n_classes, learn_reliability=learn)
+        noise = isinstance(self.density, Contaminated)
+        given = request.knowledge(self.n_classes, learn_reliability=learn, noise=noise)
         n, d = given.X.shape
-        shape, density = shape_of(self), density_of(self, d).named(request.columns)
+        density = counting(density_of(self, d).named(request.columns), given.noise)
+        shape = shape_of(self)
         n_counted = n if given.sample_weight is None else np.count_nonzero(given.sample_weight)
         if n_counted < shape.n_components:
             raise ValueError(
@@ -473,7 +497,7 @@ class LinkMixture(LinkEstimator):
 
     def _warm_starts(self, model: engine.Model, shape: starts.Shape) -> list[Start]:
         """The earlier fit as a start, if it has the same shape and density."""
-        if self._fitted_shape != shape or self._fitted_density != model.density:
+        if self._fitted_shape != shape or not alike(self._fitted_density, model.density):
             return []
         previous = self._parameters
         if tuple(self.annotator_reliability_) != model.coupling.annotators:

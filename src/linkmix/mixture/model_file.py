@@ -34,6 +34,7 @@ from linkmix import columns, couplings, densities, engine
 from linkmix.basics.arrays import Array
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
+from linkmix.densities.contaminated import ContaminatedParameters
 from linkmix.densities.discrete import DiscreteParameters
 from linkmix.densities.gaussian import GaussianParameters
 from linkmix.densities.product import ProductParameters
@@ -56,9 +57,9 @@ VALUES: dict[str, type[Any]] = {
     for kind in (
         *(densities.Full, densities.Tied, densities.Diagonal, densities.Spherical),
         *(densities.Gaussian, densities.StudentT, densities.Bernoulli, densities.Poisson),
-        *(densities.Categorical, densities.Product),
+        *(densities.Categorical, densities.Product, densities.Contaminated),
         *(couplings.Uncoupled, couplings.Pairwise, couplings.Graph, couplings.MeanField, couplings.Projection),
-        *(GaussianParameters, StudentParameters, DiscreteParameters, ProductParameters),
+        *(GaussianParameters, StudentParameters, DiscreteParameters, ProductParameters, ContaminatedParameters),
         *(engine.Parameters, starts.Shape, Quality),
         *columns.PARTS,
     )

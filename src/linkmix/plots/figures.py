@@ -206,7 +206,7 @@ def draw_mixture(
     axes: tuple[int, int] = (0, 1),
     numbers: Sequence[int] | None = None,
 ) -> Axes:
-    """Draw points by their soft labels, the clusters of the mixture, and links.
+    """Draw points by their soft labels, the clusters of the mixture, and links; points of no class are grey.
 
     Parameters
     ----------
@@ -244,7 +244,11 @@ def draw_mixture(
     ax = _axes(ax)
     if columns is None:
         columns = getattr(model, "feature_names_in_", None)
-    draw_points(ax, X, model.predict_proba(X), columns=columns, axes=axes, numbers=numbers)
+    probabilities = model.predict_proba(X)
+    if hasattr(model, "noise_share_"):  # a point of no class could be of any, and is as pale
+        noise = model.predict_noise(X)[:, None]
+        probabilities = (1 - noise) * probabilities + noise / probabilities.shape[1]
+    draw_points(ax, X, probabilities, columns=columns, axes=axes, numbers=numbers)
     if _has_ellipses(model.mixture()):
         draw_clusters(ax, model, axes=axes, numbers=numbers)
     if links is not None:
@@ -320,14 +324,14 @@ def choice_of_classes(table: Array, chosen: int) -> Figure:
     Returns
     -------
     matplotlib Figure
-        Misfit of the links above, BIC below, both against the number of classes.
+        Misfit of the links above; below, how far the score by which the number is chosen is behind the best.
     """
     figure = Figure(figsize=(6.0, 5.0), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
     numbers = table["n_classes"]
     for ax, values, name in (
         (upper, -table["log_probability_of_links"], "misfit of the links\n(- log-probability)"),
-        (lower, table["bic"] - table["bic"].min(), "BIC above the lowest"),
+        (lower, table["score"].max() - table["score"], "score below the best\n(nats)"),
     ):
         ax.plot(numbers, values, color=COLOURS[0], marker="o")
         ax.axvline(chosen, color=INK, linestyle=DASHED, linewidth=1.0)

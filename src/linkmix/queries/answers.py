@@ -27,8 +27,9 @@ class Answer:
     a, b : int
         Row numbers.
     said : str
-        One of `SAID`: "same" is a must-link, "different" a cannot-link. Or "remove", which is not an answer to a
-        question but drops everything said about the pair before.
+        One of `SAID`: "same" is a must-link, "different" a cannot-link. Or what is no answer to a question: "remove"
+        drops everything said about the pair before; "nowhere" says of one row, ``a`` and ``b`` alike, that it belongs
+        to no class.
     annotator : str or None
         Who said it.
     confidence : float or None
@@ -42,7 +43,7 @@ class Answer:
 
     a: int
     b: int
-    said: Said | Literal["remove"]
+    said: Said | Literal["remove", "nowhere"]
     annotator: str | None = None
     confidence: float | None = None
     given: bool = False
@@ -190,6 +191,8 @@ class Answers:
         What the last complete audit found.
     ordinary : tuple of Answer
         The answers in order, without those to the audit that is under way.
+    nowhere : tuple of Answer
+        What was said about rows that belong to no class.
 
     Examples
     --------
@@ -268,6 +271,11 @@ class Answers:
     def ordinary(self) -> tuple[Answer, ...]:
         """The answers in order, without those to the audit that is under way."""
         return tuple(one for one in self._all if one.chosen or one.given or not self.is_audited(one.a, one.b))
+
+    @property
+    def nowhere(self) -> tuple[Answer, ...]:
+        """What was said about rows that belong to no class, each row once."""
+        return tuple({one.a: one for one in self._all if one.said == "nowhere"}.values())
 
     def is_audited(self, a: int, b: int) -> bool:
         """Whether the audit that is under way is about this pair."""

@@ -171,7 +171,7 @@ def draw(
     Parameters
     ----------
     labels : ndarray of shape (n_samples,)
-        The labels to be measured.
+        The labels to be measured. Points of no class, of label -1, are neither asked about nor counted.
     n : int
         Number of questions; fewer if there are not that many pairs.
     random : RandomState
@@ -197,7 +197,7 @@ def draw(
     >>> np.round([*audit.unknown, *audit.known[0]], 2).tolist()
     [0.33, 0.5, 0.17, 0.0]
     """
-    sizes = np.bincount(labels).astype(np.float64)
+    sizes = np.bincount(labels[labels >= 0]).astype(np.float64)
     n_rows = float(sizes.sum())
     n_same = float((sizes * (sizes - 1)).sum() / 2)
     n_pairs = n_rows * (n_rows - 1) / 2
@@ -252,7 +252,8 @@ def _draw_pairs(
 
 def _known_pairs(labels: Ints, known: "Known") -> Floats:
     """Number of known pairs: by what they are known to be, then by what the labels judge, shape (2, 2)."""
-    counts = {group: np.bincount(labels[rows], minlength=labels.max() + 1) for group, rows in known.members.items()}
+    of_class = {group: labels[rows][labels[rows] >= 0] for group, rows in known.members.items()}
+    counts = {group: np.bincount(own, minlength=labels.max() + 1) for group, own in of_class.items()}
     found = np.zeros((2, 2))
     for group, mine in counts.items():
         size = float(mine.sum())

@@ -144,7 +144,8 @@ def cover(state: State) -> Pair | None:
         for pair in question:
             if pair_of(*pair) not in aside:
                 return pair
-    left = np.setdiff1d(state.ground.candidates, np.array([*known.of, *known.open, *known.given_up], dtype=np.int64))
+    placed = [*known.of, *known.open, *known.given_up, *state.nowhere]
+    left = np.setdiff1d(state.ground.candidates, np.array(placed, dtype=np.int64))
     while len(left):
         row = _largest(state, known, left)
         for pair in _placing(state, known, row):
@@ -175,7 +176,7 @@ def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
 def _placing(state: State, known: Neighbourhoods, row: int) -> Iterable[Pair]:
     """Pairs that compare a row with each neighbourhood, likeliest first, and with its nearest members first."""
     if not known.members:
-        others = state.ground.candidates[state.ground.candidates != row]
+        others = np.setdiff1d(state.ground.candidates, [row, *state.nowhere])
         near = others[np.argsort(((known.Z[others] - known.Z[row]) ** 2).sum(axis=1), kind="stable")]
         yield from ((row, int(other)) for other in near)
         return

@@ -65,6 +65,9 @@ class Questioner:
         Class numbers to start from, such as those of an earlier fit: one more start for the first model.
     wrong : float, default=0.0
         Share of answers that are expected to be wrong, below 0.5.
+    noise : bool, default=False
+        Whether rows may belong to no class: the model finds them as ``AutoLinkMixture(noise=True)`` does, and `nowhere`
+        records what is known about them.
     max_candidates : int, default=2000
         Maximum number of rows that may be asked about; if there are more points, they are drawn at random. This bounds
         the time that a question takes.
@@ -89,7 +92,7 @@ class Questioner:
     probabilities : ndarray of shape (n_samples, n_classes)
         Its class probabilities for each point, from the point alone, calibrated. Computed when it is asked for.
     labels : ndarray of shape (n_samples,)
-        Class of each point; links are honoured.
+        Class of each point; links are honoured. With noise, -1 for a point of no class.
     stop_signal : float
         How much the labels may still change: the mean of the share of labels that changed at the last refit and the
         share on which its starts disagree. 1 before the first refit.
@@ -123,6 +126,7 @@ class Questioner:
         links: Links | None = None,
         labels: ArrayLike | None = None,
         wrong: float = 0.0,
+        noise: bool = False,
         max_candidates: int = 2000,
         random_state: int = 0,
         settings: QuestionSettings | None = None,
@@ -161,6 +165,7 @@ class Questioner:
             QuestionSettings() if settings is None else settings,
             seen if levels else None,
             levels,
+            bool(noise),
         )
         self._strategy = STRATEGIES[strategy]
         begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
@@ -181,7 +186,7 @@ class Questioner:
 
     @property
     def _state(self) -> State:
-        return State(self._ground, self.said.ordinary, self._beliefs, self._tentative)
+        return State.after(self._ground, self.said.ordinary, self._beliefs, self._tentative)
 
     def next(self, q: int = 1) -> Ints:
         """Pairs to ask about next.
@@ -228,6 +233,24 @@ class Questioner:
             raise ValueError(f"row {a} is compared with itself: give two rows")
         chosen = not self.said.is_audited(a, b) and self._strategy is not STRATEGIES["random"]
         self.said.add(Answer(int(a), int(b), said, chosen=chosen))
+
+    def nowhere(self, *rows: int) -> None:
+        """Record that some rows belong to no class; needs ``noise=True``.
+
+        They get the label -1, as do rows that were said to be the same as they are, and are not asked about any more.
+
+        Parameters
+        ----------
+        *rows : int
+            Row numbers.
+        """
+        if not self._ground.noise:
+            raise ValueError("the questioner was made without noise: give noise=True")
+        n = len(self._X)
+        for row in rows:
+            if not isinstance(row, Integral) or not 0 <= row < n:
+                raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
+        self.said.add(*(Answer(int(row), int(row), "nowhere") for row in rows))
 
     def audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> None:
         """Ask about random pairs next, to tell how good the labels are.
@@ -344,7 +367,7 @@ class Questioner:
 
     def _publish(self) -> None:
         fit = self._fit
-        self.labels: Ints = labels_with_answers(fit)
+        self.labels: Ints = labels_with_answers(fit, self._ground.X)
         self.review: Array = doubtful_links(fit, self._ground.X)
         self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, self._scaling, self._recipe)
 

@@ -1,7 +1,7 @@
 """Fits the mixture to the answers: a contest between several starts and shapes, stopped early."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from linkmix.basics.errors import InfeasibleLinks
 from linkmix.columns import Recipe
 from linkmix.couplings.review import REVIEW
 from linkmix.data.scaling import PLAIN, Scaling
-from linkmix.densities import Density
+from linkmix.densities import Contaminated, Density
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
@@ -35,6 +35,7 @@ BUDGET = Budget(
     n_points=2000,
 )
 """First guesses, made once without the answers; shapes for every start, and for the consensus of the best ones."""
+NO_ROWS = np.empty(0, dtype=np.int64)
 LEAST_LIKELY = 1e-12
 """Lower bound on the probability of a class when must-linked rows get a common label."""
 
@@ -65,6 +66,8 @@ class Refit:
         rests on how well the candidates agree.
     leaderboard : structured ndarray
         All candidates, the best first.
+    nowhere : ndarray of shape (n_nowhere,)
+        Rows that are known to belong to no class.
     """
 
     density: Density[Any, Any]
@@ -77,6 +80,7 @@ class Refit:
     log_joint: Floats
     temperature: float
     leaderboard: Array
+    nowhere: Ints
 
     def probabilities(self, X: Floats) -> RowProbabilities:
         """Class probabilities of rows by the mixture as it is. Questions are chosen by these."""
@@ -94,11 +98,11 @@ class Refit:
 def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
     """The first model, fitted without answers; labels that exist already are one more start."""
     rows = ground.candidates
-    contest = _contest(ground, rows, spread, Links())
+    contest = _contest(ground, rows, spread, Links(), NO_ROWS)
     guesses = tuple((name, found) for _, name, found in contest.guesses())
     if labels is not None:
         guesses = (("given", labels[rows]), *guesses)
-    return _best(ground, contest, guesses, rows, Links(), guesses)
+    return _best(ground, contest, guesses, rows, Links(), guesses, NO_ROWS)
 
 
 def refit(state: State, before: Refit, spread: Floats) -> Refit:
@@ -111,15 +115,15 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
     if len(rows) > len(before.rows):  # linked rows that were not among the candidates
         place = squared_distances(ground.Z[rows], ground.Z[before.rows]).argmin(axis=1)
         guesses = tuple((name, labels[place]) for name, labels in guesses)
-    now = before.classes[rows]
+    now, nowhere = before.classes[rows], np.array(sorted(state.nowhere), dtype=np.int64)
     try:
-        contest = _contest(ground, rows, spread, links)
+        contest = _contest(ground, rows, spread, links, nowhere)
         named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
-        return _best(ground, contest, named, rows, links, guesses, now)
+        return _best(ground, contest, named, rows, links, guesses, nowhere, now)
     except InfeasibleLinks:  # some answers are wrong, so none is taken as certain
-        contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed))
+        contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed), nowhere)
         named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
-        return _best(ground, contest, named, rows, links, guesses, now)
+        return _best(ground, contest, named, rows, links, guesses, nowhere, now)
 
 
 def by_answers(state: State, rows: Ints, graphs: list[Any]) -> Iterator[tuple[str, Ints]]:
@@ -165,7 +169,7 @@ def as_estimator(
     done = engine.Fit(parameters, log_likelihood, np.array([log_likelihood]), converged=False)
     used = SeenColumns(int(np.count_nonzero(scaling.scale)))
     mixture.take_over(Fitted(fit.density, shape, done, labels, doubtful, {}), used)
-    estimator = AutoLinkMixture(n_classes, random_state=0)
+    estimator = AutoLinkMixture(n_classes, noise=isinstance(fit.density, Contaminated), random_state=0)
     found = Found(
         scaling, [mixture], [np.arange(n_classes)], np.array([fit.temperature]), None, fit.leaderboard, doubtful, labels
     )
@@ -174,8 +178,11 @@ def as_estimator(
     return estimator
 
 
-def labels_with_answers(fit: Refit) -> Ints:
-    """Class of each row; must-linked rows get the class that is most probable for all of them."""
+def labels_with_answers(fit: Refit, X: Floats) -> Ints:
+    """Class of each row; must-linked rows get the class that is most probable for all of them.
+
+    With noise, -1 for rows of no class; must-linked ones are noise together or not at all.
+    """
     labels = fit.classes.copy()
     points = fit.links.points
     if len(points):
@@ -184,6 +191,13 @@ def labels_with_answers(fit: Refit) -> Ints:
         log_p = np.log(np.maximum(shares(fit.log_joint[np.searchsorted(fit.rows, points)]), LEAST_LIKELY))
         total = np.stack([np.bincount(group, weights=column) for column in log_p.T], axis=1)
         labels[points] = total.argmax(axis=1)[group]
+    mixture = engine.mixture_of(fit.density, fit.parameters)
+    if mixture.background is not None:
+        odds = mixture.noise_log_odds(X)
+        if len(points):
+            odds[points] = np.bincount(group, odds[points])[group]
+        labels[odds > 0] = engine.NOISE
+        labels[fit.nowhere] = engine.NOISE
     return labels
 
 
@@ -197,11 +211,15 @@ def doubtful_links(fit: Refit, X: Floats) -> Array:
     return review_links(fit.links, {}, log_density / fit.temperature, weights)
 
 
-def _contest(ground: Ground, rows: Ints, spread: Floats, links: Links) -> Contest:
-    """A contest on some rows with the answers as links."""
+def _contest(ground: Ground, rows: Ints, spread: Floats, links: Links, nowhere: Ints) -> Contest:
+    """A contest on some rows with the answers as links; rows that are known to be ``nowhere`` count for nothing."""
     X = ground.X[rows]
-    given = {PLAIN: Knowledge(X, links.restrict(rows))}
-    return Contest.of(given, X * spread, ground.n_classes, BUDGET, ground.seed, levels=ground.levels)
+    known = Knowledge(X, links.restrict(rows))
+    if len(nowhere):
+        is_noise = np.isin(rows, nowhere)
+        known = replace(known, sample_weight=np.where(is_noise, 0.0, 1.0), noise=is_noise)
+    options: dict[str, Any] = {"levels": ground.levels, "noise": ground.noise}
+    return Contest.of({PLAIN: known}, X * spread, ground.n_classes, BUDGET, ground.seed, **options)
 
 
 def _best(
@@ -211,6 +229,7 @@ def _best(
     rows: Ints,
     links: Links,
     guesses: tuple[tuple[str, Ints], ...],
+    nowhere: Ints,
     before: Ints | None = None,
 ) -> Refit:
     """The best of all starts and shapes, its classes numbered as before."""
@@ -233,6 +252,7 @@ def _best(
         engine.class_log_joint(density, parameters, ground.X[rows]),
         float(temperatures(engine.class_log_joint(density, parameters, measured), np.array([sure]))[0]),
         contest.leaderboard(found),
+        nowhere,
     )
 
 

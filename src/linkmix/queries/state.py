@@ -1,6 +1,6 @@
 """What a strategy sees: the points, the answers and the class probabilities of the current model."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import pairwise_distances_argmin
 
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.queries.answers import Answer, Pair, Said
+from linkmix.queries.answers import Answer, Pair, Said, as_links
 from linkmix.queries.groups import F, Known, Recent
 from linkmix.queries.settings import QuestionSettings
 
@@ -35,6 +35,8 @@ class Ground:
         If there are categories: the same points, with codes in the last columns.
     levels : tuple of int
         Number of levels of each column of codes.
+    noise : bool
+        Whether rows may belong to no class.
     """
 
     Z: Floats
@@ -45,6 +47,7 @@ class Ground:
     settings: QuestionSettings = field(default_factory=QuestionSettings)
     coded: Floats | None = None
     levels: tuple[int, ...] = ()
+    noise: bool = False
     _recent: dict[Hashable, Recent[Any]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -111,12 +114,41 @@ class State:
         Class probabilities by the current model, from each row alone.
     tentative : tuple of int
         A central row of each class of the first model.
+    nowhere : frozenset of int
+        Rows that are known to belong to no class; no answer here is about them.
     """
 
     ground: Ground
     answers: tuple[Answer, ...]
     probabilities: RowProbabilities | Floats
     tentative: tuple[int, ...] = ()
+    nowhere: frozenset[int] = frozenset()
+
+    @classmethod
+    def after(
+        cls,
+        ground: Ground,
+        answers: Iterable[Answer],
+        probabilities: RowProbabilities | Floats,
+        tentative: Iterable[int] = (),
+    ) -> "State":
+        """The state after some answers, of which those about rows of no class are left out.
+
+        What must link with such a row belongs to no class either.
+        """
+        said = [answer for answer in answers if answer.said != "nowhere"]
+        known = {answer.a for answer in answers if answer.said == "nowhere"}
+        if known:
+            same = as_links(answer for answer in said if answer.said == "same").certain()
+            group = same.chunklets(len(ground.Z))
+            known = set(np.flatnonzero(np.isin(group, group[list(known)])).tolist())
+        return cls(
+            ground,
+            tuple(answer for answer in said if not known & {answer.a, answer.b}),
+            probabilities,
+            tuple(row for row in tentative if row not in known),
+            frozenset(known),
+        )
 
     def random(self) -> np.random.RandomState:
         """A random number generator that depends only on the seed and the number of answers."""

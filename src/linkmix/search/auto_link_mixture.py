@@ -1,6 +1,6 @@
 """AutoLinkMixture: tries many starts and shapes, and keeps the mixture that explains the links best."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.checks import Constraints, at_least
-from linkmix.basics.errors import InfeasibleLinks
 from linkmix.columns import needs_recipe
 from linkmix.couplings.review import links_to_review_by
 from linkmix.couplings.statements import FIRST_RELIABILITY
@@ -27,19 +26,10 @@ from linkmix.mixture.door import LinkEstimator, PointsLike, Request
 from linkmix.mixture.fitted import each_row, trusted
 from linkmix.search.belief import search
 from linkmix.search.budgets import BUDGETS, Budget
-from linkmix.search.contest import Contest, place_of
+from linkmix.search.contest import place_of
+from linkmix.search.number import compare_numbers, fewest_classes, largest_number, number_of_classes
+from linkmix.search.settings import SearchSettings
 from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of
-
-CHOICE = np.dtype(
-    [
-        ("n_classes", np.int64),
-        ("links_broken", np.float64),
-        ("log_probability_of_links", np.float64),
-        ("structure", np.float64),
-        ("log_likelihood", np.float64),
-        ("bic", np.float64),
-    ]
-)
 
 
 class AutoLinkMixture(LinkEstimator):
@@ -57,8 +47,9 @@ class AutoLinkMixture(LinkEstimator):
     Parameters
     ----------
     n_classes : int or "auto", default=2
-        Number of classes. "auto" tries 2 to 10 with a small budget and takes the fewest that explain the links about
-        as well as any.
+        Number of classes. "auto" compares up to 50 by short fits and takes the number that explains links and points
+        best; the search is then run once, for this number. Classes that no link separates and that have no gap between
+        them cannot be told apart.
     committee : int, default=1
         Number of best candidates whose probabilities are averaged. More than one gives smoother probabilities, but on
         average no better labels.
@@ -72,6 +63,10 @@ class AutoLinkMixture(LinkEstimator):
         Whether to estimate, by refits without some of the links, how sure the probabilities may be and how good the
         result is. Without it a fit takes about a quarter less time, and probabilities are those of the mixture, which
         are nearly always too close to 0 and 1.
+    noise : bool, default=False
+        Whether points may belong to no class, as in HDBSCAN. A wide background then competes with the classes for
+        every point; `predict` and ``labels_`` give -1 to a point that it wins, or the text "-1" if classes have names.
+        Clusters have no heavy tails then, which would compete for the same points.
     n_jobs : int, optional
         Number of threads that make guesses and candidates: None for one, unless joblib is configured otherwise; -1 for
         all processors. The result does not depend on it.
@@ -86,7 +81,8 @@ class AutoLinkMixture(LinkEstimator):
         The classes, in the order of all arrays: 0, 1 and so on; or, if `y` had names, these in alphabetical order as
         text, and after them the other classes by the text of their numbers, such as "2".
     labels_ : ndarray of shape (n_samples,)
-        Class of each training point, as an entry of ``classes_``, honouring its links.
+        Class of each training point, as an entry of ``classes_``, honouring its links; with noise, -1 for a point of no
+        class. Points that certain must-links hold together are noise together or not at all.
     best_estimator_ : LinkMixture
         The winner, fitted to the scaled points; its classes have numbers.
     estimators_ : list of LinkMixture
@@ -97,8 +93,9 @@ class AutoLinkMixture(LinkEstimator):
         log-likelihood, BIC, number of EM steps, whether it was given up early, and seconds. It can be passed to
         ``pandas.DataFrame``.
     choice_ : structured ndarray
-        With ``n_classes="auto"``, the best candidate for each number of classes that was tried: from 2 until more
-        classes cannot change the choice, or no longer look like changing it.
+        With ``n_classes="auto"``, a short fit for each number of classes that was tried: number of classes, links
+        broken, log-probability of the links and known labels, structure, log-likelihood, BIC, and the score by which
+        the number is chosen. Other columns are as in `leaderboard_`, which has longer fits.
     quality_ : Quality or None
         How good the result is: ``pairs_right``, the share of all pairs of points that are judged as the user would,
         with a 90 % interval from ``low`` to ``high``. None if that cannot be told: without links, or with links of one
@@ -110,6 +107,8 @@ class AutoLinkMixture(LinkEstimator):
         certain link is ranked as if it had a confidence of 0.95.
     n_classes_ : int
         Number of classes.
+    noise_share_ : float
+        With noise, the expected share of points that belong to no class, as learned.
     center_, scale_ : ndarray of shape (n_features,)
         What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
     middle_, width_ : ndarray of shape (n_features,)
@@ -137,6 +136,14 @@ class AutoLinkMixture(LinkEstimator):
     True
     >>> float(model.leaderboard_["links_broken"][0])
     0.0
+
+    A flower that is none of these:
+
+    >>> import numpy as np
+    >>> links = Links.from_labels(y, 10, random_state=0)
+    >>> model = AutoLinkMixture(3, noise=True, random_state=0).fit(np.vstack([X, [[9.0, 9.0, 9.0, 9.0]]]), links=links)
+    >>> int(model.labels_[-1]), int(np.sum(model.labels_ == -1)) <= 3
+    (-1, True)
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -145,6 +152,7 @@ class AutoLinkMixture(LinkEstimator):
         "budget": [StrOptions(set(BUDGETS)), Budget],
         "calibrate": ["boolean"],
         "kinds": [Mapping, None],
+        "noise": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -159,6 +167,7 @@ class AutoLinkMixture(LinkEstimator):
         budget: str | Budget = "default",
         calibrate: bool = True,
         kinds: Mapping[str, str] | None = None,
+        noise: bool = False,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | RandomState | None = None,
@@ -168,6 +177,7 @@ class AutoLinkMixture(LinkEstimator):
         self.budget = budget
         self.calibrate = calibrate
         self.kinds = kinds
+        self.noise = noise
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -183,7 +193,8 @@ class AutoLinkMixture(LinkEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Entries of ``classes_``: class numbers, or names if `y` had names in the fit.
+            Entries of ``classes_``: class numbers, or names if `y` had names in the fit. With noise, -1 for a point of
+            no class; the text "-1" among names.
         """
         return self._classes_of(each_row(self._committee().classes, self._seen(X)))
 
@@ -199,9 +210,29 @@ class AutoLinkMixture(LinkEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
             Rows sum to one; columns are in the order of ``classes_``. Points of single precision (float32) take about
-            half the time, and their probabilities are right to about 1e-4.
+            half the time, and their probabilities are right to about 1e-4. With noise, these are the probabilities of
+            the classes if the point belongs to one; see `predict_noise`.
         """
         return each_row(self._committee().probabilities, self._seen(X))
+
+    def predict_noise(self, X: PointsLike) -> Floats:
+        """Probability that each point belongs to no class, from the point alone; needs ``noise=True``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Blocks
+            The points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            What the background takes of the density of each point, ``e b(x) / p(x)``; the mean over the committee. It
+            is a probability under the model and is not calibrated: links tell little about points without a class.
+            `predict` gives -1 where it is above 1/2.
+        """
+        points = self._seen(X)
+        self._check_noise()
+        return each_row(self._committee().noise, points)
 
     def score_samples(self, X: PointsLike) -> Floats:
         """Log-density of each point, in the units of `X`; columns that were constant in the fit are left out.
@@ -250,22 +281,14 @@ class AutoLinkMixture(LinkEstimator):
         levels = request.levels
         views = scalings(request.points, settings, len(levels))
 
-        choice, n_classes = None, self.n_classes
-        if n_classes == "auto":
-            weights = request.sample_weight
-            n_counted = len(request.points) if weights is None else int(np.count_nonzero(weights))
-            most = min(settings.most_classes, n_counted)
-            small = replace(BUDGETS["small"], settings=settings)
-            given = request.knowledge(most, learn_reliability=learn)
-            ground = contest_of(
-                given, views, most, small, seed, learn_reliability=learn, n_jobs=self.n_jobs, levels=levels
-            )
-            choice = self._compare_numbers(ground)
-            n_classes = number_of_classes(choice, settings.about_as_well)
-        given = request.knowledge(int(n_classes), learn_reliability=learn)
-        ground = contest_of(
-            given, views, int(n_classes), budget, seed, learn_reliability=learn, n_jobs=self.n_jobs, levels=levels
-        )
+        options: dict[str, Any] = {"learn_reliability": learn, "noise": self.noise, "levels": levels}
+        options["n_jobs"] = self.n_jobs
+        n_classes = self._largest(request, settings) if self.n_classes == "auto" else int(self.n_classes)
+        given = request.knowledge(n_classes, learn_reliability=learn, noise=self.noise)
+        ground = contest_of(given, views, n_classes, budget, seed, **options)
+        choice = compare_numbers(ground, self._progress) if self.n_classes == "auto" else None
+        if choice is not None:
+            ground = ground.with_classes(number_of_classes(choice))
         found = search(ground, self._progress, leave_out=self.calibrate)
         ground, candidates, left = found.ground, found.candidates, found.left
         if ground.learn_reliability:
@@ -300,27 +323,13 @@ class AutoLinkMixture(LinkEstimator):
         board = ground.leaderboard(candidates)
         return Found(views[view], members, places, heat, how_good, board, review, labels, choice)
 
-    def _compare_numbers(self, ground: Contest) -> Array:
-        """The best candidate for each number of classes, until the choice is made."""
-        found: list[tuple[Any, ...]] = []
-        reason, settings = None, ground.budget.settings
-        n_known = 0 if ground.known is None else int(ground.known.max()) + 1
-        for n_classes in range(max(2, n_known), ground.n_classes + 1):
-            try:
-                other = ground.with_classes(n_classes)
-                best = other.run(other.guesses(), self._progress)[0]
-            except InfeasibleLinks as error:  # more classes may meet the links
-                reason = error
-                continue
-            evidence = best.evidence
-            seen = evidence.broken, evidence.log_probability, evidence.structure, best.log_likelihood, other.bic(best)
-            found.append((n_classes, *seen))
-            if is_decided(np.array(found, dtype=CHOICE), settings.about_as_well, settings.in_vain):
-                break
-        if not found:
-            n = ground.shape[0]
-            raise reason or ValueError(f"n_samples={n} is too few to choose a number of classes: give n_classes")
-        return np.array(found, dtype=CHOICE)
+    @staticmethod
+    def _largest(request: Request, settings: SearchSettings) -> int:
+        """Largest number of classes that is tried."""
+        weights = request.sample_weight
+        n_counted = len(request.points) if weights is None else int(np.count_nonzero(weights))
+        given = request.knowledge(max(2, n_counted), learn_reliability=request.contradicted)
+        return largest_number(fewest_classes(given.links, given.known), n_counted, settings)
 
     def _attributes(self, found: Found) -> dict[str, Any]:
         names = ("center_", "scale_", "middle_", "width_", "components_", "noise_variance_", "_n_codes")
@@ -336,6 +345,7 @@ class AutoLinkMixture(LinkEstimator):
             **({} if found.choice is None else {"choice_": found.choice}),
             "temperatures_": found.temperatures,
             "quality_": found.quality,
+            **({"noise_share_": noise_share(found.members)} if self.noise else {}),
             "_places": found.places,
         }
 
@@ -361,68 +371,6 @@ class AutoLinkMixture(LinkEstimator):
         return results
 
 
-def number_of_classes(table: Array, about_as_well: float = 3.0) -> int:
-    """Fewest classes that explain the links about as well as any number; by BIC, if links rule out no number.
-
-    Parameters
-    ----------
-    table : structured ndarray
-        The best candidate for each number of classes, with the fewest classes first.
-    about_as_well : float
-        How far, in nats of the log-probability of the links, a smaller number may be behind the best one.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> table = np.zeros(3, dtype=CHOICE)
-    >>> table["n_classes"], table["bic"] = [2, 3, 4], [9.0, 8.0, 7.0]
-    >>> number_of_classes(table)
-    4
-    >>> table["log_probability_of_links"] = [-20.0, -2.0, -1.0]
-    >>> number_of_classes(table)
-    3
-    """
-    misfit = table["log_probability_of_links"].max() - table["log_probability_of_links"]
-    fits = np.flatnonzero(misfit <= about_as_well)
-    best = fits[0] if fits[0] > 0 else fits[np.argmin(table["bic"][fits])]
-    return int(table["n_classes"][best])
-
-
-def is_decided(table: Array, about_as_well: float = 3.0, in_vain: int = 3) -> bool:
-    """Whether trying more classes is of no use.
-
-    A log-probability is never above zero. So if the last number comes close enough to zero, and is the first that
-    explains the links, it is the choice. If the first number comes that close, BIC decides, and trying ends when it has
-    been in vain a few times.
-
-    Parameters
-    ----------
-    table : structured ndarray
-        The best candidate for each number of classes so far, with the fewest classes first.
-    about_as_well : float
-        As in `number_of_classes`.
-    in_vain : int
-        Numbers in a row without a better BIC.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> table = np.zeros(4, dtype=CHOICE)
-    >>> table["n_classes"], table["bic"] = [2, 3, 4, 5], [9.0, 7.0, 8.0, 10.0]
-    >>> is_decided(table), is_decided(table, in_vain=2)
-    (False, True)
-    >>> table["log_probability_of_links"] = [-20.0, -9.0, -2.0, -1.0]
-    >>> [is_decided(table[:n]) for n in (1, 2, 3)]
-    [False, False, True]
-    """
-    explained = table["log_probability_of_links"]
-    if explained[0] >= -about_as_well:
-        chosen = table["n_classes"] == number_of_classes(table, about_as_well)
-        return bool(len(table) - 1 - np.argmax(chosen) >= in_vain)
-    return bool(explained[-1] >= -about_as_well and explained[-1] - explained[:-1].max() > about_as_well)
+def noise_share(members: Sequence[LinkMixture]) -> float:
+    """Mean of the shares of noise of some mixtures."""
+    return float(np.mean([member.noise_share_ for member in members]))

@@ -22,13 +22,15 @@ from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.couplings import BoundCoupling, Graph
 from linkmix.couplings.observed import unwarned
-from linkmix.densities import Categorical, Density, Gaussian, Product, StudentT
+from linkmix.densities import Categorical, Contaminated, Density, Gaussian, Product, StudentT
+from linkmix.densities.contaminated import counting
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, bind, few_threads, naming_rows, part
 from linkmix.links import Links
 from linkmix.rivals.e2cp import NEIGHBOURS
 from linkmix.search.budgets import Budget
 from linkmix.search.guesses import WITHOUT, first_guesses, in_order
+from linkmix.search.outliers import outlying
 from linkmix.search.ranking import Evidence, weigh
 from linkmix.search.shapes import SHAPES
 from linkmix.search.spaces import Space, distinct, indicators, one_scale
@@ -147,6 +149,8 @@ class Contest:
         Number of threads, as for joblib.
     levels : tuple of int
         Number of levels of each column of codes; these are the last columns of all views.
+    outlying : mapping of str to ndarray of shape (n_samples,), or None
+        With noise, the points in each view that the starts leave out.
     """
 
     views: Mapping[str, View]
@@ -163,6 +167,7 @@ class Contest:
     seed: int
     n_jobs: int | None = None
     levels: tuple[int, ...] = ()
+    outlying: Mapping[str, Array] | None = None
 
     @classmethod
     def of(
@@ -175,6 +180,7 @@ class Contest:
         *,
         units: Mapping[str, float] | None = None,
         learn_reliability: bool = False,
+        noise: bool = False,
         n_jobs: int | None = None,
         levels: tuple[int, ...] = (),
     ) -> "Contest":
@@ -196,6 +202,8 @@ class Contest:
             The ``units`` of each view; 0 by default.
         learn_reliability : bool, default=False
             Whether to learn how often each annotator is right.
+        noise : bool, default=False
+            Whether points may belong to no class.
         n_jobs : int, optional
             Number of threads, as for joblib.
         levels : tuple of int
@@ -206,7 +214,7 @@ class Contest:
         Contest
         """
         first = next(iter(given.values()))
-        n_neighbors = max(budget.settings.neighbours, *NEIGHBOURS.values())
+        n_neighbors = max(budget.settings.neighbours, *NEIGHBOURS.values(), budget.settings.around if noise else 0)
         if levels:  # units of numbers cannot be compared with categories, so each column counts the same instead
             raw = indicators(first.X, levels, even=True)
         as_they_are = Space(one_scale(raw), n_neighbors)
@@ -216,6 +224,7 @@ class Contest:
             name: dict(zip(("columns", "whole"), distinct([space, *whole]), strict=False))
             for name, space in scaled.items()
         }
+        made = densities(first.X.shape[1], budget.settings.reg_covar, levels)
         return cls(
             {name: View(some.X, part(some), (units or {}).get(name, 0.0)) for name, some in given.items()},
             spaces,
@@ -224,13 +233,16 @@ class Contest:
             first.known,
             learn_reliability,
             _bound(first.links, first.sample_weight, n_classes, learn_reliability),
-            densities(first.X.shape[1], budget.settings.reg_covar, levels),
+            with_noise(made, first.noise) if noise else made,
             graphs([*scaled.values()], as_they_are, raw, budget.settings),
             n_classes,
             budget,
             seed,
             n_jobs,
             levels,
+            {name: outlying(space.nearest, budget.settings) for name, space in scaled.items()}
+            if noise and len(raw) > 1
+            else None,
         )
 
     def with_classes(self, n_classes: int) -> "Contest":
@@ -344,12 +356,26 @@ class Contest:
         layout = SHAPES[shape].layout(self.n_classes)
         random = RandomState(self.seed)
         told = self._told(labels)
-        places = self.spaces[view]["columns"].points if self.levels else None
-        first = starts.from_classes(self.density(shape), self.views[view].X, told, layout, random, self.weights, places)
+        first = self._first(view, told, self.density(shape), layout, random)
         if self.coupling.annotators:
             first = replace(first, reliability=self.coupling.first_reliability())
         candidate = Candidate(view, start, shape, labels, first, Evidence(0, 0, told), 0.0, 0, 0.0)
         return self._steps(candidate, self.budget.settings.first_steps, 0.0, begin)
+
+    def _first(
+        self, view: str, labels: Ints, density: Density[Any, Any], layout: starts.Shape, random: RandomState
+    ) -> engine.Parameters:
+        """The start of EM from labels of all points; with noise, outlying points are left out."""
+        X, weights = self.views[view].X, self.weights
+        places = self.spaces[view]["columns"].points if self.levels else None
+        if self.outlying is None or not isinstance(density, Contaminated):
+            return starts.from_classes(density, X, labels, layout, random, weights, places)
+        counts = np.ones(len(X)) if weights is None else weights
+        inside = np.where(self.outlying[view], 0.0, counts)
+        if not inside.any():
+            inside = counts
+        first = starts.from_classes(density, X, labels, layout, random, inside, places)
+        return replace(first, components=density.around(first.components, X, counts, 1 - inside.sum() / counts.sum()))
 
     def _told(self, labels: Ints) -> Ints:
         """Labels with the known ones put in, and numbered like these."""
@@ -410,11 +436,12 @@ class Contest:
         return self.densities[SHAPES[shape].density]
 
     def takes(self, shape: str) -> bool:
-        """Whether there are enough points for the clusters of a shape."""
+        """Whether there is a density for a shape, and enough points for its clusters."""
         if len(self.levels) == self.shape[1] and SHAPES[shape].density == "student":
             return False  # categories have no tails
         few = self.budget.settings.points_per_cluster if SHAPES[shape].clusters > 3 else 1
-        return few * SHAPES[shape].clusters * self.n_classes <= self.shape[0]
+        has_density = SHAPES[shape].density in self.densities
+        return has_density and few * SHAPES[shape].clusters * self.n_classes <= self.shape[0]
 
     def probabilities(self, candidate: Candidate) -> Floats:
         """Probability of each class for all points, from the point alone."""
@@ -490,6 +517,14 @@ def densities(n_features: int, reg_covar: float, levels: Sequence[int] = ()) -> 
         name: Product({"numbers": (density, parts[0]), "categories": (categories, parts[1])})
         for name, density in numbers.items()
     }
+
+
+def with_noise(plain: Mapping[str, Density[Any, Any]], known: Array | None) -> dict[str, Density[Any, Any]]:
+    """Densities with a background, for points of which some, a mask (n,), are known to belong to no class.
+
+    None has heavy tails, which would compete with the background for the same points.
+    """
+    return {"gaussian": counting(Contaminated(plain["gaussian"]), known)}
 
 
 def all_of(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
+from scipy.special import logit
 
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp
@@ -13,12 +14,13 @@ from linkmix.data.blocks import Table, labelled
 from linkmix.data.rows import by_blocks
 from linkmix.data.sample import sample_around
 from linkmix.data.scaling import Scaling
+from linkmix.densities import Contaminated
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, linked_labels, naming_rows, part
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.calibration import Quality
 from linkmix.mixture.door import SeenColumns
-from linkmix.mixture.fitted import finished
+from linkmix.mixture.fitted import finished, told_labels, without_noise
 from linkmix.search.budgets import Budget
 from linkmix.search.contest import Candidate, Contest
 from linkmix.search.shapes import SHAPES
@@ -72,6 +74,7 @@ def contest_of(
     seed: int,
     *,
     learn_reliability: bool = False,
+    noise: bool = False,
     n_jobs: int | None = None,
     levels: tuple[int, ...] = (),
 ) -> Contest:
@@ -96,6 +99,7 @@ def contest_of(
         seed,
         units={name: float((slope - slopes[first]).sum()) for name, slope in slopes.items()},
         learn_reliability=learn_reliability,
+        noise=noise,
         n_jobs=n_jobs,
         levels=levels,
     )
@@ -117,7 +121,7 @@ def as_member(
         ground.n_classes,
         clusters_per_class=shape.clusters,
         shared_clusters=shape.shared,
-        **({"density": model.density} if ground.levels else named),
+        **({"density": model.density} if ground.levels or isinstance(model.density, Contaminated) else named),
         coupling="graph",
         max_iter=settings.first_steps + settings.more_steps,
         random_state=0,
@@ -152,11 +156,18 @@ class Committee:
         return by_blocks(self._mean, X, BLOCK_ROWS, np.empty((len(X), self.members[0].n_classes)))
 
     def classes(self, X: Array) -> Ints:
-        """The class with the largest mean probability."""
+        """The class with the largest mean probability, -1 for rows that more probably belong to none."""
         if self._alone:
             return self.members[0].classes(X)
         classes = np.empty(len(X), dtype=np.int64)
-        return by_blocks(lambda some: self._mean(some).argmax(axis=1), X, BLOCK_ROWS, classes)
+        by_blocks(lambda some: self._mean(some).argmax(axis=1), X, BLOCK_ROWS, classes)
+        if self.members[0].background is not None:
+            classes[self.noise(X) > 0.5] = engine.NOISE
+        return classes
+
+    def noise(self, X: Array) -> Floats:
+        """Probability that a row belongs to no class; the mean over the members."""
+        return np.asarray(np.mean([member.noise(X) for member in self.members], axis=0))
 
     def log_density(self, X: Array) -> Floats:
         """Log-density under the mean of the members' mixtures."""
@@ -187,15 +198,14 @@ def committee_labels(
 ) -> Ints:
     """Labels of the training points by the mean of the committee, with the links applied once more."""
     points, n_classes = whole.links.points, committee.members[0].n_classes
-    rows, values = points, points[:0]
+    values = points[:0]
     if len(points):
         linked = whole.among(points)
         with np.errstate(divide="ignore"):
             log_probability = np.maximum(np.log(committee.probabilities(linked.X)), -1e3)
         even = np.full(n_classes, 1 / n_classes)
         values = linked_labels(coupling, part(linked), whole.links, log_probability, even, reliability)
-    if whole.known is not None:
-        told = np.setdiff1d(np.flatnonzero(whole.known >= 0), points)
-        rows, values = np.concatenate([points, told]), np.concatenate([values, whole.known[told]])
-    order = np.argsort(rows)
-    return labelled(whole.X, committee.classes, rows[order], values[order])
+        if committee.members[0].background is not None:
+            odds = logit(np.clip(committee.noise(linked.X), 1e-12, 1 - 1e-12))
+            values = without_noise(values, odds, whole)
+    return labelled(whole.X, committee.classes, *told_labels(whole, values))

@@ -44,6 +44,9 @@ def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
 def links_satisfied(labels: ArrayLike, links: Links) -> float:
     """Share of the links that a labelling satisfies; 1.0 if there are no links.
 
+    The label -1 stands for no class, as in clusterings with noise: two points of that label are not in one class, which
+    a cannot-link allows. A must-link allows it as well: it holds its points together, in a class or out of all.
+
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
@@ -61,6 +64,8 @@ def links_satisfied(labels: ArrayLike, links: Links) -> float:
     >>> from linkmix import Links
     >>> links_satisfied([0, 0, 1, 1], Links(must=[(0, 1), (1, 2)], cannot=[(0, 3)]))
     0.6666666666666666
+    >>> links_satisfied([-1, -1, -1, 0], Links(must=[(0, 1), (2, 3)], cannot=[(0, 2), (2, 3)]))
+    0.75
     """
     found = np.asarray(labels)
     if found.ndim != 1:
@@ -68,6 +73,8 @@ def links_satisfied(labels: ArrayLike, links: Links) -> float:
     links = as_links(links)
     links.check_rows(len(found))
     together = found[links.must[:, 0]] == found[links.must[:, 1]]
-    apart = found[links.cannot[:, 0]] != found[links.cannot[:, 1]]
+    no_class = "-1" if found.dtype.kind == "U" else -1
+    first, second = found[links.cannot[:, 0]], found[links.cannot[:, 1]]
+    apart = (first != second) | (first == no_class)
     met = np.concatenate([together, apart])
     return float(met.mean()) if met.size else 1.0

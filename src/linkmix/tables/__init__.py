@@ -2,6 +2,7 @@
 
 from linkmix.data.scratch import piled
 from linkmix.tables.examination import Examination, examine_links
+from linkmix.tables.id_list import read_ids, write_ids
 from linkmix.tables.labels import write_labels
 from linkmix.tables.links import LinkLine, read_link_lines, read_links, to_links, write_links
 from linkmix.tables.points import Points, column_names, read_numbers, read_points
@@ -15,12 +16,14 @@ __all__ = [
     "column_names",
     "examine_links",
     "piled",
+    "read_ids",
     "read_link_lines",
     "read_links",
     "read_numbers",
     "read_points",
     "suspect",
     "to_links",
+    "write_ids",
     "write_labels",
     "write_links",
 ]

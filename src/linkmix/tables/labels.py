@@ -24,6 +24,7 @@ def write_labels(
     labels: Ints,
     probabilities: Floats | None = None,
     *,
+    noise: Floats | None = None,
     id_name: str = "id",
 ) -> None:
     """Write labels as a CSV file: id, label, the confidence in it, and the probability of each class.
@@ -35,9 +36,12 @@ def write_labels(
     ids : sequence of str
         Ids of the points.
     labels : ndarray of shape (n_samples,)
-        Class numbers.
+        Class numbers, -1 for no class.
     probabilities : ndarray of shape (n_samples, n_classes), optional
         Probability of each class; the confidence is the probability of the label. Without them there are two columns.
+    noise : ndarray of shape (n_samples,), optional
+        Probability that a point belongs to no class: one more column, the last. The probabilities of the classes are
+        then those of a point that has one, and the confidence in a label is the probability of the label all the same.
     id_name : str, default="id"
         Name of the first column.
 
@@ -59,6 +63,8 @@ def write_labels(
     names = [quoted(id_name), "label"]
     if probabilities is not None:
         names += ["confidence", *(f"probability_{m}" for m in range(probabilities.shape[1]))]
+    if noise is not None:
+        names.append("noise")
     starts = range(0, len(labels), BLOCK)
     # Arrow puts quotes around all texts or around none.
     plain = all(_is_plain(_cut(ids, first)) for first in starts)
@@ -69,8 +75,14 @@ def write_labels(
             classes = np.asarray(labels[first : first + BLOCK], dtype=np.int64)
             columns: list[Array] = [classes]
             if probabilities is not None:
-                rounded = np.round(probabilities[first : first + BLOCK], DIGITS)
-                columns += [np.take_along_axis(rounded, classes[:, None], axis=1)[:, 0], *rounded.T]
+                exact = np.asarray(probabilities[first : first + BLOCK])
+                sure = np.take_along_axis(exact, np.maximum(classes, 0)[:, None], axis=1)[:, 0]
+                if noise is not None:
+                    of_none = np.asarray(noise[first : first + BLOCK])
+                    sure = np.where(classes < 0, of_none, sure * (1 - of_none))
+                columns += [np.round(sure, DIGITS), *np.round(exact, DIGITS).T]
+            if noise is not None:
+                columns.append(np.round(noise[first : first + BLOCK], DIGITS))
             csv.write_csv(pa.table([_cut(ids, first), *columns], names), file, options)
 
 

@@ -37,7 +37,7 @@ def choose(
 ) -> None:
     """Choose the number of classes and the shape of the mixture.
 
-    The number of classes is the smallest from 2 to 10 that explains the links about as well as any. Shapes (clusters
+    The number of classes, from 2 to 50, is the one that explains links and points best. Shapes (clusters
     per class and covariance type) are then ranked by how many links their labels break, and ties by BIC.
 
     \b
@@ -56,7 +56,7 @@ def choose(
         choice = None
         with named_by_ids(links, table):
             if classes == "auto":
-                say("Trying 2 to 10 classes, fewer if they explain the links ...")
+                say("Comparing 2 to 50 classes ...")
                 model = AutoLinkMixture("auto", verbose=watched(), random_state=seed).fit(table.X, links=known)
                 choice, n_classes = model.choice_, model.n_classes_
             else:
@@ -72,11 +72,14 @@ def choose(
                 f"{row['links_broken']:g}",
                 f"{row['log_probability_of_links']:.2f}",
                 f"{row['bic']:,.0f}",
+                f"{row['score'] - choice['score'].max():.1f}",
                 "chosen" if row["n_classes"] == n_classes else "",
             ]
             for row in choice
         ]
-        print_table(["classes", "links missed by the points alone", "log-probability of links", "BIC", ""], rows)
+        print_table(
+            ["classes", "links missed by the points alone", "log-probability of links", "BIC", "score", ""], rows
+        )
         click.echo()
     best = shapes[0]
     rows = [

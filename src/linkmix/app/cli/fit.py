@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkmix.app.report import Result
-    from linkmix.basics.arrays import Floats
+    from linkmix.basics.arrays import Floats, Ints
     from linkmix.links import Links
     from linkmix.tables import Points
 
@@ -74,6 +74,12 @@ MOST_COLUMNS = 2000
     "--try-hard", is_flag=True, help="Try more starts on more rows, and average the best five.  [only with auto]"
 )
 @click.option(
+    "--noise", is_flag=True, help="Allow points that belong to no class: they get the label -1.  [only with auto]"
+)
+@click.option(
+    "--known-noise", type=FILE, help="File with the ids of points that belong to no class, as linkmix label writes it."
+)
+@click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Address of a running Dask scheduler, such as tcp://host:8786, whose workers read the files and run EM.  "
@@ -94,6 +100,8 @@ def fit(
     coupling: str | None,
     scale: bool,
     try_hard: bool,
+    noise: bool,
+    known_noise: Path | None,
     cluster: str | None,
     seed: int,
     folder: Path,
@@ -119,7 +127,9 @@ def fit(
         from linkmix.app.cli.notes import about
         from linkmix.app.cli.points import read, standardised
 
-        model = make(method, classes, seed, settings, try_hard, scale)
+        if known_noise is not None and not noise:
+            raise BadInput("--known-noise has no effect without --noise: add --noise")
+        model = make(method, classes, seed, settings, try_hard, scale, noise)
         if cluster is not None:
             check_cluster(cluster, model, method)
         ready(folder)
@@ -130,13 +140,14 @@ def fit(
             about_model |= {"center": table.summary.mean, "spread": table.summary.scale}
         X = standardised(table) if scale else table.X
         say(f"Fitting {len(X):,} points with {method} ...")
+        of_noise = None if known_noise is None else known_labels(known_noise, table)
         notes = about(table, chosen=columns is not None)
         with warnings.catch_warnings(record=True) as caught, named_by_ids(links, table):
             warnings.simplefilter("always")
             if cluster is None:
-                model.fit(X, links=known)
+                model.fit(X, of_noise, links=known)
             else:
-                fit_on(cluster, model, table.files or (points,), table, known, scale)
+                fit_on(cluster, model, table.files or (points,), table, known, scale, of_noise)
         notes += dict.fromkeys(str(warning.message) for warning in caught if warning.category is not FutureWarning)
         components = getattr(model, "components_", None)
         if components is not None:
@@ -151,7 +162,15 @@ def fit(
     show(result, written)
 
 
-def make(method: str, classes: int | str, seed: int, settings: dict[str, Any], try_hard: bool, scale: bool) -> Any:
+def make(
+    method: str,
+    classes: int | str,
+    seed: int,
+    settings: dict[str, Any],
+    try_hard: bool,
+    scale: bool,
+    noise: bool = False,
+) -> Any:
     """The estimator that was asked for; an option that has no effect on it is refused."""
     from linkmix.study.registry import METHODS
 
@@ -172,6 +191,10 @@ def make(method: str, classes: int | str, seed: int, settings: dict[str, Any], t
         if method != "auto":
             raise BadInput(f"--try-hard has no effect with --method {method}: leave it out, or use --method auto")
         given |= {"budget": "large", "committee": 5}
+    if noise:
+        if not scales_itself:
+            raise BadInput(f"--noise has no effect with --method {method}: leave it out, or use --method auto")
+        given["noise"] = True
     if scales_itself:
         given["verbose"] = watched()
     return METHODS[method].make(n_classes=classes, random_state=seed, **given)
@@ -190,7 +213,26 @@ def check_cluster(address: str, model: Any, method: str) -> None:
     connect(address).close()
 
 
-def fit_on(address: str, model: Any, files: "Sequence[Path]", table: "Points", links: "Links", scale: bool) -> None:
+def known_labels(path: Path, table: "Points") -> "Ints":
+    """What is known about the classes of points: -2 for those of no class, which a file lists, and -1 for others."""
+    import numpy as np
+
+    from linkmix.tables import read_ids
+
+    known = np.full(len(table.ids), -1)
+    known[read_ids(path, table.ids)] = -2
+    return known
+
+
+def fit_on(
+    address: str,
+    model: Any,
+    files: "Sequence[Path]",
+    table: "Points",
+    links: "Links",
+    scale: bool,
+    known: "Ints | None" = None,
+) -> None:
     """Fit on a Dask cluster: the workers read the files, and the labels come back part by part."""
     from linkmix import distributed
     from linkmix.tables import piled
@@ -199,7 +241,7 @@ def fit_on(address: str, model: Any, files: "Sequence[Path]", table: "Points", l
         X = distributed.read(files, table.columns)
         if scale:
             X = (X - table.summary.mean) / table.summary.scale
-        distributed.fit(model, X, links=links, client=client, verbose=watched())
+        distributed.fit(model, X, known, links=links, client=client, verbose=watched())
         model.labels_ = piled(client.compute(part).result() for part in model.labels_.to_delayed())
 
 
@@ -247,7 +289,7 @@ def summarise(
     links_path: Path | None,
 ) -> "Result":
     """What labels, report and summary are made from."""
-    from linkmix.app.cli.saved_models import probabilities_of
+    from linkmix.app.cli.saved_models import noise_of, probabilities_of
     from linkmix.app.report import Result
     from linkmix.study.registry import METHODS
 
@@ -256,8 +298,9 @@ def summarise(
     n_classes = int(getattr(model, "n_classes_", model.n_classes))
     typed = shlex.join(["linkmix", *sys.argv[1:]]) if Path(sys.argv[0]).name == "linkmix" else "linkmix fit"
     what = METHODS[method].what
+    noise = noise_of(model, X, {})
     return Result(
-        table, links, model.labels_, probabilities, model, n_classes, method, what, typed, sources, tuple(notes)
+        table, links, model.labels_, probabilities, model, n_classes, method, what, typed, sources, tuple(notes), noise
     )
 
 
@@ -280,11 +323,14 @@ def write(folder: Path, result: "Result", notes: dict[str, Any]) -> list[tuple[P
             model_file.save(stack.enter_context(aside(folder / MODEL)), result.model, notes)
             written.append((folder / MODEL, "the model, for linkmix predict and linkmix explain"))
         labels = stack.enter_context(aside(folder / LABELS))
-        write_labels(labels, result.points.ids, result.labels, result.probabilities, id_name=id_name)
+        write_labels(
+            labels, result.points.ids, result.labels, result.probabilities, noise=result.noise, id_name=id_name
+        )
         columns = "id and label"
         if result.probabilities is not None:
             calibrated = " (calibrated)" if result.calibrated else " (not calibrated)"
             columns = f"id, label, confidence and probability of each class{calibrated}"
+            columns += "" if result.noise is None else "; noise is the probability of no class (not calibrated)"
         written.append((folder / LABELS, columns))
     if result.probabilities is None:
         (folder / MODEL).unlink(missing_ok=True)  # of an earlier fit, which these labels do not come from
@@ -295,7 +341,7 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     """Print the summary: first of all how good the result is."""
     import numpy as np
 
-    from linkmix.app.report import columns_in_words, links_in_words
+    from linkmix.app.report import columns_in_words, links_in_words, noise_in_words
 
     click.echo(f"{result.how_good}\n")
     n, d = result.points.X.shape
@@ -308,6 +354,8 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
         )
     )
     click.echo(said + ".")
+    if result.noise is not None:
+        click.echo(noise_in_words(result.n_noise, n))
     if len(result.link_table):
         click.echo(links_in_words(result))
     for sentence in columns_in_words(result.points):
@@ -321,6 +369,8 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
         apart = ", ".join(f"{result.points.columns[j]} {differences[m, j]:+.1f}" for j in top if differences[m, j])
         sure = "" if confidence is None or not size else f"{confidence.means[m]:.3f}"
         rows.append([str(m), f"{size:,}", f"{100 * size / n:.1f} %", sure, "  " + (apart if size else "no points")])
+    if result.noise is not None:
+        rows.append(["none", f"{result.n_noise:,}", f"{100 * result.n_noise / n:.1f} %", "", "  label -1"])
     print_classes(["class", "points", "share", "confidence"], rows)
     click.echo()
     for path, what in written:

@@ -33,6 +33,11 @@ DEFAULT_PORT = 8765
 @leave_out_option
 @wrong_option
 @click.option(
+    "--noise",
+    is_flag=True,
+    help="Allow points that belong to no class: say so on the page, and the model finds others.",
+)
+@click.option(
     "--audit",
     type=click.IntRange(1, 1000),
     default=20,
@@ -62,6 +67,7 @@ def label(
     columns: list[str] | None,
     leave_out: list[str],
     wrong: float,
+    noise: bool,
     audit: int,
     host: str,
     port: int,
@@ -95,7 +101,7 @@ def label(
         links = links or points.with_name(f"{points.stem}-links.csv")
         listener = server.listen(host, port)
         try:
-            session = Session(table, classes, links, points.parent, wrong=wrong, n_audit=audit, seed=seed)
+            session = Session(table, classes, links, points.parent, wrong=wrong, noise=noise, n_audit=audit, seed=seed)
         except BaseException:
             listener.close()
             raise
@@ -110,5 +116,7 @@ def label(
         server.serve(session, points.name, listener, token=token, ready=ready)
     n_links = session.n_links
     click.echo(f"\n{links}: {n_links['same']} must-links and {n_links['different']} cannot-links.")
+    if noise:
+        click.echo(f"{session.noise_path}: {session.n_nowhere} points of no class, for linkmix fit --known-noise.")
     if session.how_good is not None:
         click.echo(session.how_good)

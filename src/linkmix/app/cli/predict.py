@@ -33,7 +33,8 @@ def predict(model: Path, points: Path, id_column: str | None, target: Path) -> N
         import numpy as np
 
         from linkmix.app.cli.points import refuse_gaps
-        from linkmix.app.cli.saved_models import load, probabilities_of, read_for
+        from linkmix.app.cli.saved_models import load, noise_of, probabilities_of, read_for
+        from linkmix.app.report import noise_in_words
         from linkmix.tables import write_labels
 
         saved, notes = load(model)
@@ -41,8 +42,13 @@ def predict(model: Path, points: Path, id_column: str | None, target: Path) -> N
         refuse_gaps(points, table, saved, "this model")
         say(f"Labelling {len(table.X):,} points ...")
         probabilities = probabilities_of(saved, table.X, notes)
-        labels = np.asarray(probabilities).argmax(axis=1)
-        write_labels(target, table.ids, labels, probabilities, id_name=table.id_column or "id")
-    n_classes = probabilities.shape[1]
-    sizes = ", ".join(f"class {m}: {n:,}" for m, n in enumerate(np.bincount(labels, minlength=n_classes).tolist()))
-    click.echo(f"{len(labels):,} points labelled ({sizes}).\n{target}")
+        labels, noise = np.asarray(probabilities).argmax(axis=1), noise_of(saved, table.X, notes)
+        if noise is not None:
+            labels[noise > 0.5] = -1
+        write_labels(target, table.ids, labels, probabilities, noise=noise, id_name=table.id_column or "id")
+    counts = np.bincount(labels[labels >= 0], minlength=probabilities.shape[1]).tolist()
+    sizes = ", ".join(f"class {m}: {n:,}" for m, n in enumerate(counts))
+    click.echo(f"{len(labels):,} points labelled ({sizes}).")
+    if noise is not None:
+        click.echo(noise_in_words(int((labels < 0).sum()), len(labels)))
+    click.echo(target)

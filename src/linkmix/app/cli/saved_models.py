@@ -52,6 +52,18 @@ def scaled(X: "Floats", notes: Mapping[str, Any]) -> "Floats":
     return piled((block - notes["center"]) / notes["spread"] for block in Blocks.from_array(X))
 
 
+def noise_of(model: Any, X: "Floats", notes: Mapping[str, Any]) -> "Floats | None":
+    """Probability that each point belongs to no class, block by block; None if the model knows no such points."""
+    import numpy as np
+
+    from linkmix.data.blocks import Blocks
+    from linkmix.tables import piled
+
+    if not hasattr(model, "noise_share_"):
+        return None
+    return piled(model.predict_noise(scaled(np.asarray(block), notes)) for block in Blocks.from_array(X))
+
+
 def probabilities_of(model: Any, X: "Floats", notes: Mapping[str, Any]) -> "Floats":
     """Probability of each class for each point, block by block."""
     import numpy as np

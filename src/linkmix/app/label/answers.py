@@ -17,7 +17,8 @@ class Record:
 
     * ``answer``: ``ids`` holds two ids and ``said`` one of `SAID`.
     * ``together``: ``ids`` holds the ids of points that all belong together, recorded as a chain of must-links.
-    * ``remove``: drops everything said about the pair in ``ids``.
+    * ``nowhere``: the points in ``ids`` belong to no class.
+    * ``remove``: drops everything said about the pair in ``ids``, or that the one point in it belongs to no class.
     * ``undo``: undoes the entry with the key ``of``, as if it had never been made.
     * ``audit``: an audit begins; see `as_entry`. ``give up`` ends it early, and its answers become ordinary ones.
     * ``links``: ``statements`` from a file of links replace everything said before, which can then no longer be
@@ -76,11 +77,10 @@ class Record:
         elif what == "give up":
             self.said.give_up_audit()
         else:
-            said: Any = {"together": "same", "remove": "remove"}.get(what) or entry["said"]
-            rows = map(self._row, entry["ids"])
-            answers = [
-                Answer(a, b, said, entry["annotator"], chosen=not self.said.is_audited(a, b)) for a, b in pairwise(rows)
-            ]
+            said: Any = {"together": "same", "remove": "remove", "nowhere": "nowhere"}.get(what) or entry["said"]
+            rows = [self._row(value) for value in entry["ids"]]
+            pairs = [(row, row) for row in rows] if what == "nowhere" or len(rows) == 1 else pairwise(rows)
+            answers = [Answer(a, b, said, entry["annotator"], chosen=not self.said.is_audited(a, b)) for a, b in pairs]
             self.said.add(*answers, key=entry["key"])
             if what == "answer":
                 self.counts[said] += 1

@@ -132,6 +132,7 @@ class Site:
             "table": session.table,
             "most_together": MOST_TOGETHER,
             "n_audit": session.n_audit,
+            "noise": session.noise,
         }
 
     def application(self) -> Starlette:

@@ -19,7 +19,7 @@ from linkmix.basics.journal import Entry, Journal
 from linkmix.queries import SAID, Answer, Background, Questioner, Refit, State
 from linkmix.queries.answers import as_links, pair_of
 from linkmix.queries.audit import N_QUESTIONS
-from linkmix.tables import Points, read_link_lines, to_links, write_links
+from linkmix.tables import Points, read_link_lines, to_links, write_ids, write_links
 
 MOST_TOGETHER = 2000
 """Number of points that can be said to belong together at once."""
@@ -34,7 +34,7 @@ SILENCE = 60.0
 WRITE_AFTER = 0.3
 """Seconds that the file of links may be behind the journal."""
 _LONGEST_NAME = 100
-_ENTRIES = ("answer", "together", "remove", "undo", "audit", "give up")
+_ENTRIES = ("answer", "together", "nowhere", "remove", "undo", "audit", "give up")
 
 
 class NotPossible(ValueError):
@@ -61,6 +61,8 @@ class Session:
     wrong : float, default=0.0
         Share of answers that are expected to be wrong. If it is not 0, doubtful pairs are asked about again, and links
         have a confidence.
+    noise : bool, default=False
+        Whether points may belong to no class. People can say so, and the model finds others.
     n_audit : int, default=20
         Number of random questions that tell how good the labels are, once someone asks for them.
     seed : int, default=0
@@ -74,6 +76,8 @@ class Session:
         A digest of the ids, since row numbers are valid for one table only.
     background : Background
         Refits the model.
+    noise_path : Path
+        File with the ids of points that were said to belong to no class, if there may be such points.
 
     Examples
     --------
@@ -100,17 +104,20 @@ class Session:
         folder: str | Path,
         *,
         wrong: float = 0.0,
+        noise: bool = False,
         n_audit: int = N_QUESTIONS,
         seed: int = 0,
     ) -> None:
         self.points = points
         self.n_classes = n_classes
+        self.noise = noise
         self.n_audit = n_audit
         self.links_path = Path(links_path)
+        self.noise_path = self.links_path.with_name(f"{self.links_path.stem}-noise.csv")
         self.cards = Cards(points, folder)
         self.version = 1
         self.table = hashlib.sha256("\n".join(points.ids).encode()).hexdigest()[:16]
-        self._asker = Questioner(points.X, n_classes, wrong=wrong, random_state=seed)
+        self._asker = Questioner(points.X, n_classes, wrong=wrong, noise=noise, random_state=seed)
         self._journal = Journal(self.links_path.with_name(self.links_path.name + ".journal"))
         try:
             self._record = fold(self._journal.entries, points.ids, self._asker.said)
@@ -166,10 +173,10 @@ class Session:
         Parameters
         ----------
         request : dict
-            ``entry`` is "answer", "together", "remove", "undo", "audit" or "give up". ``key`` is chosen by the sender;
-            an entry with a key that was used before is ignored, so a request can be repeated if no reply came. ``rows``
-            are row numbers, ``said`` is an answer, ``annotator`` may name the person and ``page`` the page that sends
-            it.
+            ``entry`` is "answer", "together", "nowhere", "remove", "undo", "audit" or "give up". ``key`` is chosen by
+            the sender; an entry with a key that was used before is ignored, so a request can be repeated if no reply
+            came. ``rows`` are row numbers, ``said`` is an answer, ``annotator`` may name the person and ``page`` the
+            page that sends it.
 
         Returns
         -------
@@ -216,8 +223,10 @@ class Session:
                 f"key is {key!r}: give a string of 1 to {_LONGEST_NAME} characters, a new one for each entry"
             )
         entry: Entry = {"entry": what, "key": key}
-        if what in ("answer", "together", "remove"):
-            entry["ids"] = self._ids(request.get("rows"), MOST_TOGETHER if what == "together" else 2)
+        if what in ("answer", "together", "nowhere", "remove"):
+            fewest = 1 if what in ("nowhere", "remove") else 2
+            most = MOST_TOGETHER if what in ("together", "nowhere") else 2
+            entry["ids"] = self._ids(request.get("rows"), fewest, most)
         if what == "answer":
             if request.get("said") not in SAID:
                 raise ValueError(f"said is {request.get('said')!r}: use one of {', '.join(SAID)}")
@@ -226,11 +235,12 @@ class Session:
         entry["time"] = datetime.now(UTC).isoformat(timespec="milliseconds")
         return entry
 
-    def _ids(self, rows: Any, most: int) -> list[str]:
+    def _ids(self, rows: Any, fewest: int, most: int) -> list[str]:
         n = len(self.points.ids)
-        if not isinstance(rows, list) or not 2 <= len(rows) <= most:
+        if not isinstance(rows, list) or not fewest <= len(rows) <= most:
             found = f"has length {len(rows)}" if isinstance(rows, list) else f"is {rows!r}"
-            raise ValueError(f"rows {found}: give a list of {'2' if most == 2 else f'2 to {most}'} row numbers")
+            wanted = f"{most}" if fewest == most else f"{fewest} to {most}"
+            raise ValueError(f"rows {found}: give a list of {wanted} row numbers")
         for row in rows:
             if not isinstance(row, int) or isinstance(row, bool) or not 0 <= row < n:
                 raise ValueError(f"row {row!r} does not exist: rows are numbered from 0 to {n - 1}")
@@ -249,8 +259,23 @@ class Session:
                 raise NotPossible(f"{' and '.join(undone['ids'])} are not all in the table any more")
             entry["of"] = undone["key"]
             return undone
-        if entry["entry"] == "remove" and not self._said.words(*(self._record.row_of[one] for one in entry["ids"])):
-            raise NotPossible("there is no link between these points any more")
+        rows = [self._record.row_of[value] for value in entry.get("ids", ())]
+        nowhere = {answer.a for answer in self._said.nowhere}
+        if entry["entry"] == "remove":
+            if len(rows) == 1 and rows[0] not in nowhere:
+                raise NotPossible("nobody says any more that this point belongs to no class")
+            if len(rows) == 2 and not self._said.words(*rows):
+                raise NotPossible("there is no link between these points any more")
+        elif nowhere.intersection(rows) and entry["entry"] != "nowhere":
+            row = next(row for row in rows if row in nowhere)
+            raise NotPossible(f"{self.points.ids[row]} was said to belong to no class: remove that first")
+        if entry["entry"] == "nowhere":
+            if not self.noise:
+                raise NotPossible("every point has a class here: start the server with linkmix label --noise")
+            if self._said.audit is not None:
+                raise NotPossible("a check is under way, which is about pairs: answer unsure, or stop the check")
+            if nowhere.issuperset(rows):
+                raise NotPossible("that was said before")
         if entry["entry"] == "audit":
             if self._said.audit is not None:
                 raise NotPossible("the check is under way already")
@@ -333,10 +358,16 @@ class Session:
         with self._lock:
             return _count(self._said.links)
 
+    @property
+    def n_nowhere(self) -> int:
+        """How many points were said to belong to no class."""
+        with self._lock:
+            return len(self._said.nowhere)
+
     def status(self) -> dict[str, Any]:
         """Everything that a page shows besides the question and the map, ready for JSON."""
         with self._lock:
-            links, asker = self._said.links, self._shown
+            links, nowhere, asker = self._said.links, self._said.nowhere, self._shown
             error = self.background.error
             troubles = [None if error is None else f"The model could not be refitted: {error}.", self._file_trouble]
             status: dict[str, Any] = {
@@ -352,9 +383,12 @@ class Session:
                 "annotators": sorted({turn[0].annotator or "" for turn in self._said.turns.values()} - {""}),
             }
         status["n_links"] = _count(links)
+        status["nowhere"] = [self._as_nowhere(answer) for answer in nowhere[: -LINKS_SHOWN - 1 : -1]]
+        status["n_nowhere"] = len(nowhere)
         status["links"] = [self._as_shown(answer) for answer in links[: -LINKS_SHOWN - 1 : -1]]
         status["review"] = self._review(links, asker)
-        status["sizes"] = np.bincount(asker.labels, minlength=self.n_classes).tolist()
+        status["sizes"] = np.bincount(asker.labels[asker.labels >= 0], minlength=self.n_classes).tolist()
+        status["n_noise"] = int((asker.labels < 0).sum())
         return status
 
     def _as_shown(self, answer: Answer) -> dict[str, Any]:
@@ -365,6 +399,9 @@ class Session:
             "said": answer.said,
             "annotator": answer.annotator,
         }
+
+    def _as_nowhere(self, answer: Answer) -> dict[str, Any]:
+        return {"rows": [answer.a], "ids": [str(self.points.ids[answer.a])], "annotator": answer.annotator}
 
     def _review(self, links: tuple[Answer, ...], asker: Questioner) -> list[dict[str, Any]]:
         """Links worth a second look: those that contradict others, then those that the model doubts."""
@@ -425,9 +462,10 @@ class Session:
                 self._lock.wait_for(lambda: self._write_wanted or self._closing)
                 self._lock.wait_for(lambda: self._closing, WRITE_AFTER)
                 last, wanted, links = self._closing, self._write_wanted, self._said.links
+                nowhere = [answer.a for answer in self._said.nowhere]
                 self._write_wanted = False
             if wanted:
-                trouble = self._write_links(links)
+                trouble = self._write_links(links) or self._write_noise(nowhere)
                 with self._lock:
                     if trouble != self._file_trouble:
                         self._file_trouble = trouble
@@ -450,6 +488,17 @@ class Session:
             return None
         except OSError as error:
             return f"{self.links_path} could not be written: {error.strerror}."
+
+    def _write_noise(self, rows: list[int]) -> str | None:
+        """Write the ids of points that were said to belong to no class; a message if this fails."""
+        if not self.noise:
+            return None
+        try:
+            with aside(self.noise_path) as place:
+                write_ids(place, [str(self.points.ids[row]) for row in rows])
+            return None
+        except OSError as error:
+            return f"{self.noise_path} could not be written: {error.strerror}."
 
     def _note(self, entry: Entry) -> None:
         self._journal.append(entry)
@@ -485,6 +534,12 @@ class Session:
                 self._journal.path,
                 f"holds an answer about {stranger!r}, which is not among the ids of the points: give the table that "
                 "the answers are about, or another file of links",
+            )
+        if self._said.nowhere and not self.noise:
+            one = self.points.ids[self._said.nowhere[0].a]
+            raise BadFile(
+                self._journal.path,
+                f"says that {one!r} belongs to no class: start with --noise, or give another file of links",
             )
 
 

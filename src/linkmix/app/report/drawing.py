@@ -27,8 +27,15 @@ N_LAYERS = 5
 """Points are drawn in this many layers, so that no class hides the others."""
 
 
+def colour(number: int) -> str:
+    """Name, in the style of the page, of the colour of a class; -1 stands for no class."""
+    return f"c{number % len(COLOURS)}" if number >= 0 else "nowhere"
+
+
 def marker(number: int, radius: float) -> str:
-    """Path of the marker of a class, relative to its centre."""
+    """Path of the marker of a class, relative to its centre; points of no class, -1, are small."""
+    if number < 0:
+        number, radius = 0, 0.6 * radius
     r, s, t, q = radius, 0.9 * radius, 1.2 * radius, 0.4 * radius
     lengths = {"r": r, "r2": 2 * r, "s": s, "s2": 2 * s, "t": t, "t2": 2 * t, "q": q, "q2": 2 * q, "u": t - q}
     return MARKERS[marker_of(number)].format(**{name: f"{value:.3g}" for name, value in lengths.items()})
@@ -37,7 +44,7 @@ def marker(number: int, radius: float) -> str:
 def icon(number: int) -> Markup:
     """The marker of a class in its colour, for use in text."""
     return Markup(
-        f'<svg class="icon c{number % len(COLOURS)}" viewBox="-8 -8 16 16" aria-hidden="true">'
+        f'<svg class="icon {colour(number)}" viewBox="-8 -8 16 16" aria-hidden="true">'
         f'<path d="M0 0{marker(number, 5.5)}"/></svg>'
     )
 
@@ -179,7 +186,7 @@ def draw_points(chart: Chart, points: Floats, labels: Ints, confidence: Floats |
                 rows = np.flatnonzero((layer == level) & (labels == m) & (sure == step))
                 if len(rows):
                     path = "".join(f"M{x:.1f} {y:.1f}{shape}" for x, y in places[rows])
-                    chart.add(f'<path class="points c{m % len(COLOURS)} s{step}" d="{path}"/>')
+                    chart.add(f'<path class="points {colour(int(m))} s{step}" d="{path}"/>')
 
 
 def draw_links(chart: Chart, points: Floats, table: Array, names: Sequence[str]) -> None:

@@ -58,6 +58,8 @@ class Result:
         Names of the input files.
     notes : tuple of str
         Notes for the user.
+    noise : ndarray of shape (n_samples,), or None
+        Probability that a point belongs to no class; None if the method knows no such points. Their label is -1.
     """
 
     points: Points
@@ -71,6 +73,7 @@ class Result:
     command: str
     sources: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    noise: Floats | None = None
 
     @cached_property
     def confidence(self) -> "Confidence | None":
@@ -82,14 +85,24 @@ class Result:
         for first, block in _numbered(self.probabilities):
             labels = self.labels[first : first + len(block)]
             values = block[np.arange(len(block)), labels]
+            if self.noise is not None:
+                values = values * (1 - self.noise[first : first + len(block)])
+            labels, values = labels[labels >= 0], values[labels >= 0]
             sums += np.bincount(labels, weights=values, minlength=self.n_classes)
             unsure += np.bincount(labels[values < UNSURE], minlength=self.n_classes)
             counts += np.histogram(values, EDGES)[0]
-        return Confidence(sums / np.maximum(self.sizes, 1), float(sums.sum() / len(self.labels)), unsure, counts)
+        return Confidence(
+            sums / np.maximum(self.sizes, 1), float(sums.sum() / max(self.sizes.sum(), 1)), unsure, counts
+        )
 
     def confidence_of(self, rows: Ints) -> Floats | None:
         """Probability of the labels of the given points; None without probabilities."""
-        return None if self.probabilities is None else np.asarray(self.probabilities[rows, self.labels[rows]])
+        if self.probabilities is None:
+            return None
+        labels, found = self.labels[rows], np.asarray(self.probabilities[rows, self.labels[rows]])
+        if self.noise is None:
+            return found
+        return np.where(labels < 0, self.noise[rows], found * (1 - self.noise[rows]))
 
     @property
     def calibrated(self) -> bool:
@@ -143,7 +156,13 @@ class Result:
     @cached_property
     def sizes(self) -> Ints:
         """Number of points in each class."""
-        return np.bincount(self.labels, minlength=self.n_classes)
+        labels = np.asarray(self.labels)
+        return np.bincount(labels[labels >= 0], minlength=self.n_classes)
+
+    @property
+    def n_noise(self) -> int:
+        """Number of points that belong to no class."""
+        return len(self.labels) - int(self.sizes.sum())
 
     @property
     def mixture(self) -> Any:
@@ -161,7 +180,7 @@ class Confidence:
     means : ndarray of shape (n_classes,)
         Mean over each class; 0 for an empty one.
     mean : float
-        Mean over all points.
+        Mean over all points of a class.
     unsure : ndarray of int, shape (n_classes,)
         Number of points in each class with a label less probable than `UNSURE`.
     counts : ndarray of int
@@ -201,7 +220,7 @@ def profiles(X: Floats, labels: Ints, n_classes: int, summary: Summary) -> Profi
     X : ndarray of shape (n_samples, n_features)
         Points; NaN stands for a missing value.
     labels : ndarray of shape (n_samples,)
-        Class numbers.
+        Class numbers; -1 counts in no class.
     n_classes : int
         Number of classes.
     summary : Summary
@@ -222,7 +241,7 @@ def profiles(X: Floats, labels: Ints, n_classes: int, summary: Summary) -> Profi
     counts, sums = np.zeros((n_classes, X.shape[1])), np.zeros((n_classes, X.shape[1]))
     for first, block in _numbered(X):
         classes = labels[first : first + len(block)]
-        for j, known in enumerate(~np.isnan(block.T)):
+        for j, known in enumerate(~np.isnan(block.T) & (classes >= 0)):
             some = classes[known]
             counts[:, j] += np.bincount(some, minlength=n_classes)
             sums[:, j] += np.bincount(some, weights=block[known, j] - summary.mean[j], minlength=n_classes)
@@ -261,7 +280,9 @@ def review(result: Result) -> Array:
     labels = result.labels[ends]
     alone = labels_alone(result, ends)
     for name, pairs in (("holds", labels), ("holds_alone", alone)):
-        table[name] = (pairs[:, 0] == pairs[:, 1]) == table["is_must"]
+        # Two points of no class are not in one class, but a must-link may hold them together.
+        same = (pairs[:, 0] == pairs[:, 1]) & (table["is_must"] | (pairs[:, 0] >= 0))
+        table[name] = same == table["is_must"]
     wrong: dict[tuple[int, int, bool], float] = {}
     for a, b, kind, p in getattr(result.model, "links_to_review_", ()):  # the most suspicious first
         wrong.setdefault((int(a), int(b), kind == "must"), float(p))
@@ -275,7 +296,20 @@ def labels_alone(result: Result, rows: Ints) -> Ints:
     """Labels of some points from these alone, without links; those of the fit, if the method gives no probabilities."""
     if result.probabilities is None:
         return np.asarray(result.labels[rows])
-    return np.asarray(result.probabilities[rows].argmax(axis=-1))
+    found = np.asarray(result.probabilities[rows].argmax(axis=-1))
+    return found if result.noise is None else np.where(result.noise[rows] > 0.5, -1, found)
+
+
+def noise_in_words(n_noise: int, n_points: int) -> str:
+    """How many points belong to no class.
+
+    Examples
+    --------
+    >>> print(noise_in_words(17, 607))
+    17 points (2.8 %) belong to no class (label -1).
+    """
+    verb = "belongs" if n_noise == 1 else "belong"
+    return f"{count(n_noise, 'point')} ({100 * n_noise / n_points:.1f} %) {verb} to no class (label -1)."
 
 
 def links_in_words(result: Result) -> str:

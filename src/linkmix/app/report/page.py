@@ -8,7 +8,7 @@ import numpy as np
 from linkmix.app.report import drawing
 from linkmix.app.report.columns import columns_in_words
 from linkmix.app.report.drawing import Chart, cut, icon, number
-from linkmix.app.report.numbers import EDGES, UNSURE, Result, labels_alone, percent, share_of
+from linkmix.app.report.numbers import EDGES, UNSURE, Result, labels_alone, noise_in_words, percent, share_of
 from linkmix.basics.arrays import Array
 from linkmix.data.plane import plane
 from linkmix.native.versions import versions
@@ -56,6 +56,7 @@ def page(result: Result) -> str:
         columns=columns_in_words(result.points),
         map=_map(result),
         classes=[_profile(result, m) for m in range(min(result.n_classes, MOST_CLASSES))],
+        noise=None if result.noise is None else noise_in_words(result.n_noise, len(result.labels)),
         largest=number(_largest(result)),
         links=_links(result),
         convergence=_convergence(result),
@@ -123,6 +124,9 @@ def _cards(result: Result) -> list[tuple[str, str]]:
             cards.append(("links satisfied by the points alone", percent(table["holds_alone"])))
     else:
         cards.append(("links", "none"))
+    if result.noise is not None:
+        share = 100 * result.n_noise / n
+        cards.append(("points that belong to no class", f"{result.n_noise:,} ({share:.1f} %)"))
     if result.confidence is not None:
         name = "mean confidence (calibrated)" if result.calibrated else "mean confidence (not calibrated)"
         cards.append((name, f"{result.confidence.mean:.3f}"))
@@ -246,14 +250,19 @@ def _confidence(result: Result) -> dict[str, Any] | None:
 
 
 def _choice(result: Result) -> list[tuple[str, ...]]:
+    table = getattr(result.model, "choice_", None)
+    if table is None:
+        return []
+    score = table["score"] - table["score"].max()
     return [
         (
             f"{row['n_classes']}" + (" (chosen)" if row["n_classes"] == result.n_classes else ""),
             number(float(row["links_broken"])),
             f"{row['log_probability_of_links']:.2f}",
             f"{row['bic']:,.0f}",
+            f"{below:.1f}",
         )
-        for row in getattr(result.model, "choice_", ())
+        for row, below in zip(table, score, strict=True)
     ]
 
 

@@ -13,6 +13,7 @@ export async function choose(rows) {
   find("chosen").hidden = !rows.length;
   find("link-same").hidden = find("link-different").hidden = rows.length !== 2;
   find("link-all").hidden = rows.length < 3 || rows.length > most;
+  find("link-nowhere").hidden = !state.start.noise || rows.length > most;
   let text = `${rows.length.toLocaleString("en")} points are chosen.`;
   if (rows.length > most) text += ` That is too many at once: choose at most ${most.toLocaleString("en")}.`;
   if (rows.length === 1 || rows.length === 2) {

@@ -38,6 +38,7 @@ function drawStatus() {
   const rows = [
     ["Same", counts.same], ["Different", counts.different], ["Unsure", counts.unsure], ["Skipped", counts.skip],
     ["Must-links", links.same], ["Cannot-links", links.different],
+    ...(start.noise ? [["Said to have no class", status.n_nowhere]] : []),
   ];
   find("counts").replaceChildren(...rows.map(([name, value]) => {
     const pair = made("div");
@@ -52,11 +53,19 @@ function drawStatus() {
   const total = links.same + links.different;
   find("links-title").textContent = total > shown.length ? `Links (the newest ${shown.length} of ${total})` : `Links (${total})`;
   listLinks("review-list", status.review, "Nothing stands out.");
+  find("nowhere-title").hidden = find("nowhere-list").hidden = !start.noise;
+  find("nowhere-title").textContent = `No class (${status.n_nowhere})`;
+  listLinks("nowhere-list", status.nowhere.slice(0, 100), "Nothing yet.");
   find("legend").replaceChildren(...status.sizes.map((size, label) => {
     const item = made("li");
     item.append(chip(label), made("span", ` ${size.toLocaleString("en")}`, { class: "quiet" }));
     return item;
   }));
+  if (start.noise) {
+    const item = made("li");
+    item.append(chip(-1), made("span", ` ${status.n_noise.toLocaleString("en")}`, { class: "quiet" }));
+    find("legend").append(item);
+  }
   const sizes = status.sizes.map((n, label) => `${n} in class ${label}`).join(", ");
   find("plot").setAttribute("aria-label", `Map of ${start.n_points} points: ${sizes}`);
 }
@@ -68,10 +77,11 @@ function listLinks(id, links, empty) {
   list.replaceChildren(...links.map((link) => {
     const item = made("li");
     const text = made("span", undefined, { class: "text" });
-    text.append(made("span", link.ids[0]), made("b", link.said === "same" ? " = " : " ≠ "), made("span", link.ids[1]));
+    text.append(made("span", link.ids[0]));
+    if (link.ids.length > 1) text.append(made("b", link.said === "same" ? " = " : " ≠ "), made("span", link.ids[1]));
     const notes = [link.reason, link.annotator && `by ${link.annotator}`].filter(Boolean);
     if (notes.length) text.append(made("small", notes.join("; ")));
-    const name = `Remove the link between ${link.ids[0]} and ${link.ids[1]}`;
+    const name = link.ids.length > 1 ? `Remove the link between ${link.ids[0]} and ${link.ids[1]}` : `Remove that ${link.ids[0]} has no class`;
     const button = made("button", "Remove", { type: "button", class: "small", "aria-label": name });
     button.addEventListener("click", () => remove(link));
     item.append(text, button);

@@ -5,18 +5,20 @@ import { choose, clicked, lassoed, linkChosen } from "./choosing.js";
 import { look } from "./links.js";
 import { dragBy, drawCloud, drawMap, loadMap, showWhole, view } from "./map.js";
 import { find, say, state } from "./page.js";
-import { answer, nextQuestion, refused, taken } from "./question.js";
+import { answer, nextQuestion, nowhere, refused, taken } from "./question.js";
 
 const POLL = 1000; // milliseconds between requests for news
 
 Object.assign(on, { taken, refused, sent: look, emptied: () => (state.question ? null : nextQuestion()) });
 
 for (const button of document.querySelectorAll("[data-said]")) button.addEventListener("click", () => answer(button.dataset.said));
+for (const button of document.querySelectorAll("[data-nowhere]")) button.addEventListener("click", () => nowhere(button.dataset.nowhere));
 find("undo").addEventListener("click", undo);
 find("audit").addEventListener("click", check);
 find("link-same").addEventListener("click", () => linkChosen({ entry: "answer", said: "same" }));
 find("link-different").addEventListener("click", () => linkChosen({ entry: "answer", said: "different" }));
 find("link-all").addEventListener("click", () => linkChosen({ entry: "together" }));
+find("link-nowhere").addEventListener("click", () => linkChosen({ entry: "nowhere" }));
 find("link-none").addEventListener("click", () => choose([]));
 find("whole").addEventListener("click", showWhole);
 find("plot").addEventListener("click", clicked);
@@ -42,7 +44,7 @@ find("by-id").addEventListener("submit", async (event) => {
   }
 });
 
-const KEYS = { s: () => answer("same"), d: () => answer("different"), u: () => answer("unsure"), k: () => answer("skip"), z: undo };
+const KEYS = { s: () => answer("same"), d: () => answer("different"), u: () => answer("unsure"), k: () => answer("skip"), n: () => nowhere("a b"), z: undo };
 document.addEventListener("keydown", (event) => {
   if (!find("use-keys").checked || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;

@@ -89,7 +89,7 @@ export function drawCloud() {
   for (const dim of isChosen ? [true, false] : [false]) {
     paint.globalAlpha = dim ? 0.15 : many ? 0.6 : 0.85;
     byColour.forEach((rows, number) => {
-      paint.fillStyle = colour(`--c${number}`);
+      paint.fillStyle = colour(number < state.start.n_colours ? `--c${number}` : "--quiet"); // the last are of no class
       for (const row of rows) {
         if (isChosen && isChosen.has(row) === dim) continue;
         const left = (places[row] - view.x[0]) * toX, top = (view.y[1] - places[n + row]) * toY;
@@ -109,8 +109,8 @@ export async function recolour() {
   if (!view) return;
   const labels = new Int16Array(await (await ask("/api/labels")).arrayBuffer());
   const n = state.start.n_colours;
-  byColour = Array.from({ length: n }, () => []);
-  labels.forEach((label, row) => byColour[label % n].push(row));
+  byColour = Array.from({ length: n + 1 }, () => []);
+  labels.forEach((label, row) => byColour[label < 0 ? n : label % n].push(row));
   drawCloud();
 }
 

@@ -20,8 +20,9 @@ export function made(tag, text, attributes = {}) {
 }
 
 export function chip(label) {
-  const element = made("span", undefined, { class: `chip c${label % state.start.n_colours}` });
-  element.append(made("i", undefined, { "aria-hidden": "true" }), made("span", `class ${label}`));
+  const name = label < 0 ? "nowhere" : `c${label % state.start.n_colours}`;
+  const element = made("span", undefined, { class: `chip ${name}` });
+  element.append(made("i", undefined, { "aria-hidden": "true" }), made("span", label < 0 ? "no class" : `class ${label}`));
   return element;
 }
 

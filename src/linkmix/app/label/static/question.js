@@ -21,6 +21,10 @@ function show(pair) {
   state.busy = !pair;
   for (const button of document.querySelectorAll("[data-said]")) button.disabled = state.busy;
   const audit = pair?.audit;
+  for (const button of document.querySelectorAll("[data-nowhere]")) {
+    button.hidden = !state.start.noise;
+    button.disabled = state.busy || Boolean(audit); // the check is about pairs
+  }
   find("auditing").hidden = !audit;
   if (audit) find("auditing").textContent = `${audit.answered} of ${audit.n} answered. These ${audit.n} questions are about random pairs, so they show how good the result is. The answers are used for training only afterwards.`;
   find("ask-title").textContent = `${pair?.again ? "Once more: do" : "Do"} these two belong together?`;
@@ -103,6 +107,12 @@ export function answer(said) {
   put({ entry: "answer", rows: [state.question.a.row, state.question.b.row], said });
 }
 
+export function nowhere(ends) {
+  if (!state.start.noise || state.busy || !state.question || state.question.audit) return;
+  state.busy = true;
+  put({ entry: "nowhere", rows: ends.split(" ").map((end) => state.question[end].row) });
+}
+
 // The server has an entry: say so, and show the question that came with the reply.
 export function taken(entry, reply) {
   const said = (word) => (word === "skip" ? "skipped" : word);
@@ -111,12 +121,15 @@ export function taken(entry, reply) {
     const what = {
       answer: `${said(word)}, ${ids.join(" and ")}`,
       together: `${ids.length} points belong together`,
-      remove: `removal of the link between ${ids.join(" and ")}`,
+      nowhere: `no class, ${ids.join(" and ")}`,
+      remove: ids.length === 1 ? `${ids[0]} has a class` : `removal of the link between ${ids.join(" and ")}`,
     }[kind];
     say(what ? `Undone: ${what}.` : "Undone.");
   } else if (entry.entry === "audit") say("The check begins.");
   else if (entry.entry === "give up") say("The check has ended early. Its answers are kept, and the model will use them.");
   else if (entry.entry === "answer") say(`Saved: ${said(entry.said)}.`);
+  else if (entry.entry === "nowhere") say(entry.rows.length === 1 ? "Saved: no class." : `Saved: ${entry.rows.length} points have no class.`);
+  else if (entry.entry === "remove" && entry.rows.length === 1) say("Removed: the point may have a class. Undo restores it.");
   else if (entry.entry === "together") say(`Saved: ${entry.rows.length} points belong together.`);
   else say("Link removed. Undo restores it.");
   if ("question" in reply) show(reply.question);

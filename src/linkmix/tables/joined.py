@@ -9,7 +9,8 @@ from pathlib import Path
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.files import aside
 from linkmix.tables import text
-from linkmix.tables.labels import BLOCK, label_columns, label_names
+from linkmix.tables.ids import BLOCK
+from linkmix.tables.labels import label_columns, label_names
 from linkmix.tables.parts import files_of
 from linkmix.tables.sources import ReadAgain, Text, Typed, open_file
 from linkmix.tables.text import own_names
@@ -47,6 +48,7 @@ def write_joined(
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "points.csv").write_text('id,spend\n007,"10,216.49"\n008,12.00\n')
     >>> write_joined(folder / "joined.csv", folder / "points.csv", np.array([1, 0]))

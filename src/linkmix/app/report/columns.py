@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from linkmix.columns import describe
 from linkmix.plots.pages import count
 
 if TYPE_CHECKING:
@@ -10,7 +11,6 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 15
 """Names that are listed before the rest is counted."""
-CONSTANT = "the same value in every row"
 
 
 def columns_in_words(points: "Points") -> list[str]:
@@ -19,7 +19,7 @@ def columns_in_words(points: "Points") -> list[str]:
     Parameters
     ----------
     points : Points
-        The points of a fit. A column with the same value in every row tells no rows apart, so it counts as left out.
+        The points of a fit.
 
     Returns
     -------
@@ -30,17 +30,16 @@ def columns_in_words(points: "Points") -> list[str]:
     --------
     >>> import numpy as np
     >>> from linkmix.tables import Points
-    >>> X = np.array([[20.0, 7.0], [30.0, 7.0]])
-    >>> columns_in_words(Points(np.array(["0", "1"]), ("age", "batch"), X, unused={"name": "text"}))
-    ['Used 1 column: age.', 'Left out: batch (the same value in every row), name (text).']
+    >>> points = Points(np.array(["0", "1"]), ("age",), np.array([[20.0], [30.0]]), unused={"id": "ids"})
+    >>> columns_in_words(points)
+    ['Used 1 column: age.', 'Left out: id (ids).']
     """
-    same = (points.summary.low == points.summary.high).tolist()
-    used = [name for name, is_same in zip(points.columns, same, strict=True) if not is_same]
-    reasons = {name: CONSTANT for name, is_same in zip(points.columns, same, strict=True) if is_same}
-    reasons.update(points.unused)
+    used = list(points.used)
+    if points.recipe is not None:
+        used = [f"{name} ({kind})" for name, kind in describe(points.recipe)]
     said = [f"Used {count(len(used), 'column')}: {shortened(used)}." if used else "Used no column."]
-    if reasons:
-        said.append(f"Left out: {shortened([f'{name} ({why})' for name, why in reasons.items()])}.")
+    if points.unused:
+        said.append(f"Left out: {shortened([f'{name} ({why})' for name, why in points.unused.items()])}.")
     return said
 
 

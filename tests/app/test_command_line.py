@@ -385,6 +385,26 @@ def test_what_was_used_is_said(points, said, tmp_path, monkeypatch):
     assert all(line.removeprefix("Note: ") in report for line in said.splitlines())
 
 
+def test_noise_and_what_decides_are_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = np.c_[rng.normal(size=200) + 5 * y, rng.normal(size=200) + y, rng.uniform(size=200)]
+    rows = "".join(f"{a:.6f},{b:.6f},{c:.6f}\n" for a, b, c in X.tolist())
+    (tmp_path / "points.csv").write_text("size,weight,dice\n" + rows)
+    result = run("fit", "points.csv", "--classes", 2)
+    assert result.exit_code == 0, result.output
+    assert "Used 2 columns: size, weight.\n" in result.output
+    assert "Left out: dice (independent of all other columns and of the links).\n" in result.output
+    decides = re.search(r"Decides: size (\d+) %, weight (\d+) %\.\n", result.output)
+    assert int(decides[1]) > 80
+    assert int(decides[1]) + int(decides[2]) in (99, 100, 101)
+    report = re.sub("</?bdi>", "", (tmp_path / "linkmix-out" / "report.html").read_text())
+    assert "dice (independent of all other columns and of the links)" in report
+    assert "What decides</h2>" in report
+    assert f'<span class="value">{decides[1]} %</span>' in report
+
+
 def test_only_the_first_of_many_columns_are_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 40)), columns=[f"c{j}" for j in range(40)])

@@ -18,7 +18,7 @@ from linkmix.columns import needs_recipe
 from linkmix.couplings.review import links_to_review_by
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import Door
-from linkmix.data.scaling import Scaling, scalings
+from linkmix.data.scaling import Scaling
 from linkmix.engine.fitting import few_threads, naming_rows
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.calibration import left_out_together, level, quality, temperatures, tempered
@@ -29,7 +29,7 @@ from linkmix.search.budgets import BUDGETS, Budget
 from linkmix.search.contest import place_of
 from linkmix.search.number import compare_numbers, fewest_classes, largest_number, number_of_classes
 from linkmix.search.settings import SearchSettings
-from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of
+from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of, views_of
 
 
 class AutoLinkMixture(LinkEstimator):
@@ -38,11 +38,12 @@ class AutoLinkMixture(LinkEstimator):
     Fits mixtures of Gaussian and Student-t clusters, one or several per class, from many first guesses, and takes the
     best one. Candidates are judged by how well labels computed without the links explain the links, by how few
     neighbours they separate, and by how well they agree with the other candidates. EM stops after 30 steps, since more
-    steps lead away from the user's classes. Columns are scaled to unit variance first and constant ones are left out,
-    so units do not matter; where columns have long tails, half of the mixtures see the tails compressed by asinh. If
-    there are more than 50 columns, the mixtures see their principal components. All links are coupled as one network. A
-    wrong link does little harm if it has a confidence. Links are believed until they contradict each other; if they
-    name their annotators, how often each of these is right is learned then.
+    steps lead away from the user's classes. Columns are scaled to unit variance first, so units do not matter. Columns
+    of noise are left out, as constant ones are: those that are independent of all others, do not fall into two parts,
+    and have nothing to do with the links or with known labels. Where columns have long tails, half of the mixtures see
+    the tails compressed by asinh. If there are more than 50 columns, the mixtures see their principal components. All
+    links are coupled as one network. A wrong link does little harm if it has a confidence. Links are believed until
+    they contradict each other; if they name their annotators, how often each of these is right is learned then.
 
     Parameters
     ----------
@@ -110,7 +111,8 @@ class AutoLinkMixture(LinkEstimator):
     noise_share_ : float
         With noise, the expected share of points that belong to no class, as learned.
     center_, scale_ : ndarray of shape (n_features,)
-        What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
+        What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out, as
+        constant or as noise.
     middle_, width_ : ndarray of shape (n_features,)
         If the winner sees compressed tails: a column with a long tail was first replaced by
         ``arcsinh((x - middle_) / width_)``, which is linear near the middle and logarithmic far from it. A width of 0
@@ -235,7 +237,7 @@ class AutoLinkMixture(LinkEstimator):
         return each_row(self._committee().noise, points)
 
     def score_samples(self, X: PointsLike) -> Floats:
-        """Log-density of each point, in the units of `X`; columns that were constant in the fit are left out.
+        """Log-density of each point, in the units of `X`; columns that the fit left out do not count.
 
         With components, what these leave of a point is Gaussian noise, the same in all directions.
 
@@ -279,12 +281,11 @@ class AutoLinkMixture(LinkEstimator):
         budget = self.budget if isinstance(self.budget, Budget) else BUDGETS[self.budget]
         settings = budget.settings
         levels = request.levels
-        views = scalings(request.points, settings, len(levels))
-
         options: dict[str, Any] = {"learn_reliability": learn, "noise": self.noise, "levels": levels}
         options["n_jobs"] = self.n_jobs
         n_classes = self._largest(request, settings) if self.n_classes == "auto" else int(self.n_classes)
         given = request.knowledge(n_classes, learn_reliability=learn, noise=self.noise)
+        views = views_of(given, settings, len(levels))
         ground = contest_of(given, views, n_classes, budget, seed, **options)
         choice = compare_numbers(ground, self._progress) if self.n_classes == "auto" else None
         if choice is not None:

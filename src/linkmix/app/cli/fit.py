@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from linkmix.tables import Points
 
 LABELS, MODEL, REPORT, JOINED = "labels.csv", "model.linkmix", "report.html", "joined.csv"
+MOST_WEIGHED = 500
+"""With more columns than this, how much each of them decides is not said: it takes too long."""
 MOST_COLUMNS = 2000
 """Limit for full covariances: beyond it they have more entries than can be estimated, and fill the memory."""
 
@@ -305,17 +307,32 @@ def summarise(
     """What labels, report and summary are made from."""
     from linkmix.app.cli.saved_models import Saved
     from linkmix.app.report import Result
+    from linkmix.search.importance import column_weights
     from linkmix.study.registry import METHODS
 
     notes_of_model = {"columns": table.used, "recipe": table.recipe}
     probabilities = Saved(model, notes_of_model).probabilities(X) if hasattr(model, "predict_proba") else None
+    is_quick = probabilities is not None and 1 < table.X.shape[1] <= MOST_WEIGHED
+    weights = column_weights(model, X) if is_quick else None
     sources = (points_path.name,) if links_path is None else (points_path.name, links_path.name)
     n_classes = int(getattr(model, "n_classes_", model.n_classes))
     typed = shlex.join(["linkmix", *sys.argv[1:]]) if Path(sys.argv[0]).name == "linkmix" else "linkmix fit"
     what = METHODS[method].what
     noise = Saved(model, notes_of_model).noise(X)
     return Result(
-        table, links, model.labels_, probabilities, model, n_classes, method, what, typed, sources, tuple(notes), noise
+        table,
+        links,
+        model.labels_,
+        probabilities,
+        model,
+        n_classes,
+        method,
+        what,
+        typed,
+        sources,
+        tuple(notes),
+        noise,
+        weights,
     )
 
 
@@ -380,7 +397,7 @@ def keep_earlier(folder: Path, places: "Mapping[str, Path]") -> Path | None:
 
 def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     """Print the summary: first of all how good the result is."""
-    from linkmix.app.report import columns_in_words, links_in_words, noise_in_words
+    from linkmix.app.report import columns_in_words, deciding_in_words, links_in_words, noise_in_words
 
     click.echo(f"{result.how_good}\n")
     n, d = len(result.points.X), len(result.points.used)
@@ -397,10 +414,12 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
         click.echo(noise_in_words(result.n_noise, n))
     if len(result.link_table):
         click.echo(links_in_words(result))
-    for sentence in columns_in_words(result.points):
+    for sentence in columns_in_words(result.points, result.model):
         click.echo(sentence)
     for note in result.notes:
         click.echo(f"Note: {note}.")
+    if result.weights is not None and result.weights.any():
+        click.echo(deciding_in_words(result.points.used, result.weights))
     click.echo()
     confidence, rows = result.confidence, []
     for m, size in enumerate(result.sizes):

@@ -60,6 +60,8 @@ class Result:
         Notes for the user.
     noise : ndarray of shape (n_samples,), or None
         Probability that a point belongs to no class; None if the method knows no such points. Their label is -1.
+    weights : ndarray of shape (n_features,), or None
+        How much each column decides, as shares that sum to 1; None if that is not known.
     """
 
     points: Points
@@ -74,6 +76,7 @@ class Result:
     sources: tuple[str, ...]
     notes: tuple[str, ...] = ()
     noise: Floats | None = None
+    weights: Floats | None = None
 
     @cached_property
     def confidence(self) -> "Confidence | None":

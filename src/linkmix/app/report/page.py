@@ -23,6 +23,8 @@ MOST_LINKS = 300
 """Links on the map and in the list."""
 MOST_COLUMNS = 8
 """Columns in the profile of a class."""
+MOST_DECIDING = 12
+"""Columns in the list of what decides."""
 MOST_CLASSES = 30
 """Classes with a profile."""
 SHOWN_LINKS = 12
@@ -54,7 +56,8 @@ def page(result: Result) -> str:
         quality=_quality(result),
         how=_how(result),
         cards=_cards(result),
-        columns=columns_in_words(result.points),
+        columns=columns_in_words(result.points, result.model),
+        deciding=_deciding(result),
         map=_map(result),
         classes=[_profile(result, m) for m in range(min(result.n_classes, MOST_CLASSES))],
         noise=None if result.noise is None else noise_in_words(result.n_noise, len(result.labels)),
@@ -165,6 +168,22 @@ def _map(result: Result) -> dict[str, Any]:
         lines = [("must", "must-link"), ("cannot", "cannot-link")]
         lines += [] if drawn["holds"].all() else [("must broken", "broken link")]
     return {"chart": chart.svg(), "lines": lines, "n_drawn": len(rows), "n_links": len(drawn)}
+
+
+def _deciding(result: Result) -> list[dict[str, Any]]:
+    """The columns that decide most, with their shares; none if these are not known."""
+    weights = result.weights
+    if weights is None:
+        return []
+    first = [j for j in np.argsort(-weights, kind="stable")[:MOST_DECIDING].tolist() if weights[j] >= 0.005]
+    return [
+        {
+            "column": result.points.used[j],
+            "share": f"{100 * weights[j]:.0f} %",
+            "width": 100 * float(weights[j] / weights.max()),
+        }
+        for j in first
+    ]
 
 
 def _profile(result: Result, m: int) -> dict[str, Any]:

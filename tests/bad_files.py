@@ -3,7 +3,7 @@
 
 POINTS = "id,x,y\na,1,2\nb,2,1\nc,5,6\nd,6,5\n"
 GOOD_LINKS = "a,b,kind\na,b,must\na,c,cannot\n"
-WIDE = ",".join(f"c{i}" for i in range(10_000)) + "\n" + (",".join(["1.5"] * 9_999) + ",2\n") * 3
+WIDE = "\n".join(",".join(row) for row in [[f"c{i}" for i in range(10_000)], *([n] * 10_000 for n in "147")]) + "\n"
 
 # Name, points, links, options of fit, and what the command says.
 BAD = [
@@ -15,21 +15,21 @@ BAD = [
     ("blank in the middle", "id,x,y\na,1,2\n  \nb,2,3\n", None, [], "points.csv, line 3: 1 value is on a line"),
     ("text in a number column", "id,x\na,1\nb,2\nc,tall\n", None, [], "points.csv, line 4, column 'x': 'tall' is not a"),
     ("text after a quoted newline", 'id,n,x\na,"1\n2",1\nb,,2\nc,,tall\n', None, [], "points.csv, line 5, column 'x': 'tall'"),
-    ("decimal comma", 'id;x\na;1,5\nb;2,5\n', None, ["--columns", "x"], "line 2, column 'x': '1,5' is not a number: write it with a decimal point"),
-    ("thousands", 'id,x\na,1\nb,2\nc,"1,234"\n', None, [], "line 4, column 'x': '1,234' is not a number: write it with a"),
+    ("a word among thousands", 'id,x\na,"1,234"\nb,"2,000.5"\nc,many\nd,7\n', None, [], "line 4, column 'x': 'many' is not a number: correct it"),
+    ("units", "id,x\na,1 kg\nb,2 kg\nc,3 lb\nd,4 kg\ne,5 lb\n", None, [], "line 4, column 'x': '3 lb'"),
     ("underscores", "id,x\na,1\nb,2\nc,1_000\n", None, [], "line 4, column 'x': '1_000' is not a number"),
     ("latin-1", b"id,n,x\na,M\xfcller,1\nb,x,2\n", None, ["--id", "n"], "points.csv, line 2: byte 0xfc is not UTF-8"),
     ("mixed encodings", b"id,x\n\xc3\xa9,1\n\xe9,2\n", None, [], "points.csv, line 3: byte 0xe9 is not UTF-8: save the file"),
     ("UTF-16", POINTS.encode("utf-16"), None, [], "points.csv: is UTF-16: save it as UTF-8"),
     ("zero bytes", b"id,x\na,\x001\n", None, [], "points.csv, line 2: holds a zero byte"),
-    ("gzip", b"\x1f\x8b\x08\x00aaaa", None, [], "points.csv: is compressed with gzip: unpack it first"),
+    ("gzip", b"\x1f\x8b\x08\x00aaaa", None, [], "points.csv: is compressed with gzip and damaged ("),
     ("spreadsheet", b"PK\x03\x04aaaaaa", None, [], "points.csv: is a zip archive or a spreadsheet"),
     ("duplicate ids", "id,x\na,1\nb,2\na,3\n", None, [], "points.csv, line 4, column 'id': id 'a' is also on line 2"),
     ("empty id", "id,x\na,1\n,2\n", None, [], "points.csv, line 3, column 'id': the id is empty"),
-    ("two columns of one name", "id,x,x\na,1,2\n", None, [], "points.csv, line 1: columns 2 and 3 are both called 'x'"),
-    ("a column without a name", "id,x,\na,1,2\n", None, [], "points.csv, line 1: column 3 has no name"),
-    ("no numbers", "id,x\na,p\nb,q\n", None, [], "points.csv: no column holds numbers besides the ids in 'id'"),
-    ("ids alone", "id\na\nb\n", None, [], "points.csv: no column holds numbers"),
+    ("no numbers", "id,x\na,p\nb,q\nc,p\n", None, [], "--method linkmix knows only numbers, and all columns that can be used are categories ('x')"),
+    ("unique texts", "id,x\na,p\nb,q\nc,r\n", None, [], "points.csv: no column can be used: 'x' (text, nearly all values differ): give other columns, or say what these are with --as"),
+    ("constant", "id,x\na,5\nb,5\nc,5\n", None, [], "points.csv: no column can be used besides the ids in 'id' ('x' (the same value in every row))"),
+    ("ids alone", "id\na\nb\n", None, [], "points.csv: no column can be used"),
     ("infinite", "id,x\na,1\nb,inf\n", None, [], "points.csv, line 3, column 'x': inf is not a finite number"),
     ("too large", "id,x\na,1\nb,1e400\n", None, [], "points.csv, line 3, column 'x': inf is not a finite number"),
     ("huge", "id,x\na,1\nb,1e200\nc,3\n", None, ["--classes", 2], "X holds 1e+200, too large to be squared"),
@@ -42,7 +42,12 @@ BAD = [
     ("missing id column", POINTS, None, ["--id", "key"], "points.csv: there is no column 'key': choose from 'id', 'x'"),
     ("ids as a feature", POINTS, None, ["--columns", "x,id"], "column 'id' is chosen as a feature and also as the ids"),
     ("a column twice", POINTS, None, ["--columns", "x,x"], "column 'x' is chosen as a feature and also as a feature twice"),
-    ("text as a feature", "id,x,n\na,1,p\nb,2,q\n", None, ["--columns", "n"], "points.csv, line 2, column 'n': 'p' is not"),
+    ("text as a number", "id,x,n\na,1,p\nb,2,q\n", None, ["--as", "n=number"], "points.csv, line 2, column 'n': 'p'"),
+    ("an unknown kind", POINTS, None, ["--as", "x=colour"], "'x' is to be 'colour': choose one of number, count"),
+    ("a kind without a column", POINTS, None, ["--as", "number"], "'number' is not COLUMN=KIND"),
+    ("a kind of no column", POINTS, None, ["--as", "z=number"], "points.csv: there is no column 'z'"),
+    ("a kind of what is left out", POINTS, None, ["--as", "x=number", "--leave-out", "x"], "'x' is left out and also chosen"),
+    ("no such sheet", POINTS, None, ["--columns", "q", "--as", "q=number", "--id", "q"], "there is no column 'q'"),
     ("nothing as a feature", "id,x,n\na,1,\nb,2,\n", None, ["--columns", "n"], "points.csv, column 'n': has no value in any"),
     ("missing value, k-means", "id,x\na,1\nb,\nc,4\nd,5\n", None, ["--method", "pck-means"], "column 'x': 1 values are missing, "),
     ("a folder", None, None, ["FOLDER"], "is a folder without files"),

@@ -40,9 +40,10 @@ def folder(tmp_path, monkeypatch):
     """A folder with iris as a table and links between its rows."""
     frame = pd.DataFrame(IRIS, columns=COLUMNS)
     frame.insert(0, "id", IDS)
-    frame["species"] = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
     frame.to_csv(tmp_path / "points.csv", index=False)
     frame.to_parquet(tmp_path / "points.parquet", index=False)
+    frame["species"] = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
+    frame.to_csv(tmp_path / "species.csv", index=False)
     write_links(tmp_path / "links.csv", LINKS, IDS)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -201,6 +202,7 @@ def test_the_same_command_writes_the_same_files(folder):
 def test_predict_labels_new_rows_by_the_names_of_columns(folder):
     assert run("fit", "points.csv", "--links", "links.csv", *QUICK).exit_code == 0
     frame = pd.read_csv("points.csv", dtype={"id": str})
+    frame["species"] = "not known"
     shuffled = frame[["petal_width", "species", "id", "petal_length", "sepal_width", "sepal_length"]].iloc[::-1]
     shuffled.to_csv("new.tsv", sep="\t", index=False)
     result = run("predict", "linkmix-out/model.linkmix", "new.tsv", "--out", "new.csv")
@@ -279,7 +281,7 @@ def test_choose_ends_with_a_command_that_runs(folder):
 
 def test_compare_runs_methods_and_goes_on(folder):
     options = ["--truth", "species", "--methods", "gmm,paper", "--n-links", "0,20", "--trials", 2, "--jobs", 1]
-    result = run("compare", "points.csv", *options)
+    result = run("compare", "species.csv", *options)
     assert result.exit_code == 0, result.output
     assert listing(folder / "compare") == ["compare.csv", "compare.png", "runs.jsonl"]
     table = pd.read_csv("compare/compare.csv")
@@ -287,7 +289,7 @@ def test_compare_runs_methods_and_goes_on(folder):
     assert table["error"].isna().all()
     assert re.search(r"^paper +0\.\d{3} +0\.\d{3}$", result.output, re.MULTILINE)
     journal = (folder / "compare" / "runs.jsonl").read_bytes()
-    assert run("compare", "points.csv", *options).exit_code == 0
+    assert run("compare", "species.csv", *options).exit_code == 0
     assert (folder / "compare" / "runs.jsonl").read_bytes() == journal
 
 
@@ -305,7 +307,7 @@ def test_help_has_two_examples_of_the_command(command):
         ("linkmix fit points.csv --cov", "--covariance"),
         ("linkmix fit points.csv --method gmm", "gmm-ec"),
         ("linkmix fit points.csv --covariance d", "diag"),
-        ("linkmix fit points.csv --id spe", "species"),
+        ("linkmix fit species.csv --id spe", "species"),
     ],
 )
 def test_the_shell_completes(line, expected, folder):
@@ -359,10 +361,17 @@ def test_the_table_of_bad_input_is_long():
     [
         (
             "id,x,c\na,1,7\nb,2,7\nc,5,7\nd,6,7\n",
-            "Used 1 column: x.\nLeft out: c (the same value in every row), id (ids).\n",
+            "Used 1 column: x.\nLeft out: id (ids), c (the same value in every row).\n",
         ),
         ("id,x,gap\na,1,\nb,2,\nc,5,\nd,6,\n", "Used 1 column: x.\nLeft out: id (ids), gap (no values).\n"),
-        ("name,x,y\na,1,2\nb,3,3\nc,5,7\nd,6,1\n", "Used 2 columns: x, y.\nLeft out: name (text).\n"),
+        (
+            "name,x,y\na,1,2\nb,3,3\nc,5,7\nd,6,1\n",
+            "Used 2 columns: x, y.\nLeft out: name (text, nearly all values differ).\n",
+        ),
+        (
+            "sex,x,y\nf,1,2\nm,3,3\nf,5,7\nm,6,1\n",
+            "Used 3 columns: sex (category, 2 levels), x (number), y (number).\n",
+        ),
         ("x,y\n1,2\n,3\n5,\n6,1\n", "Used 2 columns: x, y.\nNote: 2 values are missing"),
     ],
 )
@@ -374,6 +383,26 @@ def test_what_was_used_is_said(points, said, tmp_path, monkeypatch):
     assert said in result.output
     report = re.sub("</?bdi>", "", (tmp_path / "linkmix-out" / "report.html").read_text())
     assert all(line.removeprefix("Note: ") in report for line in said.splitlines())
+
+
+def test_noise_and_what_decides_are_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = np.c_[rng.normal(size=200) + 5 * y, rng.normal(size=200) + y, rng.uniform(size=200)]
+    rows = "".join(f"{a:.6f},{b:.6f},{c:.6f}\n" for a, b, c in X.tolist())
+    (tmp_path / "points.csv").write_text("size,weight,dice\n" + rows)
+    result = run("fit", "points.csv", "--classes", 2)
+    assert result.exit_code == 0, result.output
+    assert "Used 2 columns: size, weight.\n" in result.output
+    assert "Left out: dice (independent of all other columns and of the links).\n" in result.output
+    decides = re.search(r"Decides: size (\d+) %, weight (\d+) %\.\n", result.output)
+    assert int(decides[1]) > 80
+    assert int(decides[1]) + int(decides[2]) in (99, 100, 101)
+    report = re.sub("</?bdi>", "", (tmp_path / "linkmix-out" / "report.html").read_text())
+    assert "dice (independent of all other columns and of the links)" in report
+    assert "What decides</h2>" in report
+    assert f'<span class="value">{decides[1]} %</span>' in report
 
 
 def test_only_the_first_of_many_columns_are_named(tmp_path, monkeypatch):
@@ -395,17 +424,21 @@ def test_suspicious_columns_are_noted_and_can_be_left_out(tmp_path, monkeypatch)
     simple = ("--classes", 2, "--method", "linkmix")
     result = run("fit", "points.csv", *simple)
     assert result.exit_code == 0, result.output
-    assert "Used 5 columns: customer_id, age, spend, total, copy, class.\n" in result.output
-    notes = [line for line in result.output.splitlines() if line.startswith("Note: ")]
+    assert "Used 4 columns: age, spend, total, copy, class.\n" in result.output
+    assert "Left out: customer_id (numbers the rows).\n" in result.output
+    back = run("fit", "points.csv", *simple, "--as", "customer_id=number")
+    assert "Used 5 columns: customer_id, age, spend, total, copy, class.\n" in back.output
+    notes = [line for line in back.output.splitlines() if line.startswith("Note: ")]
     assert [("customer_id" in note, "'class'" in note, "'copy' as 'spend, total'" in note) for note in notes] == [
         (True, False, False), (False, True, False), (False, False, True)
     ]  # fmt: skip
-    for note in notes:
+    for note in notes[1:]:
         option = note.removesuffix(".").split("add --leave-out ")[1]
         left = run("fit", "points.csv", *simple, "--leave-out", option)
-        assert f"Left out: {option} (as you asked).\n" in left.output
+        assert f"Left out: customer_id (numbers the rows), {option} (as you asked).\n" in left.output
         assert note not in left.output
     assert "numbers the rows" in (tmp_path / "linkmix-out" / "report.html").read_text()
+    assert "column 'customer_id' numbers" in run("fit", "points.csv", *simple, "--columns", "age,customer_id").output
     result = run("fit", "points.csv", *simple, "--leave-out", "customer_id,copy,class")
     assert "Used 2 columns: age, spend, total.\n" in result.output
     assert "Note" not in result.output
@@ -417,7 +450,7 @@ def test_suspicious_columns_are_noted_and_can_be_left_out(tmp_path, monkeypatch)
     result = run(
         "compare", "points.csv", "--truth", "class", "--methods", "gmm", "--n-links", 0, "--trials", 1, "--jobs", 1
     )
-    assert "customer_id" in result.stderr
+    assert "'copy' as 'spend, total'" in result.stderr
     assert "'class'" not in result.stderr
 
 
@@ -427,7 +460,7 @@ def test_suspicious_columns_are_noted_and_can_be_left_out(tmp_path, monkeypatch)
         (["--leave-out", "z"], "points.csv: there is no column 'z': choose from 'id', 'x', 'y'"),
         (["--leave-out", "x", "--columns", "x,y"], "column 'x' is left out and also chosen as a feature"),
         (["--leave-out", "id"], "column 'id' is left out and also chosen as the ids"),
-        (["--leave-out", "x,y"], "no column holds numbers besides the ids in 'id' and 'x', 'y', which you leave out"),
+        (["--leave-out", "x,y"], "no column can be used besides the ids in 'id' and 'x', 'y', which you leave out"),
     ],
 )
 def test_columns_that_cannot_be_left_out(options, message, tmp_path, monkeypatch):
@@ -496,7 +529,7 @@ def test_explain_names_an_unknown_id(folder):
     ],
 )
 def test_compare_wants_classes(truth, message, folder):
-    assert message in one_message(run("compare", "points.csv", "--truth", truth))
+    assert message in one_message(run("compare", "species.csv", "--truth", truth))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -56,8 +56,8 @@ def test_lines_are_counted_from_the_first(tmp_path):
 
 def test_a_missing_value_in_the_first_row_is_one(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("1.5,,3\n2,4,5\n")
-    np.testing.assert_array_equal(read_points(path).X, [[1.5, np.nan, 3], [2, 4, 5]])
+    path.write_text("1.5,,3\n2,4,5\n3,6,9\n")
+    np.testing.assert_array_equal(read_points(path).X, [[1.5, np.nan, 3], [2, 4, 5], [3, 6, 9]])
 
 
 @pytest.mark.parametrize("header", ["0,1,2", "1,2,3", "2001,2002,2003", "400.5,401,401.5"])

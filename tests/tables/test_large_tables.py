@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,8 +81,7 @@ def test_points_are_the_same(name, with_ids, folder, both):
     assert not isinstance(small.X, np.memmap)
     assert isinstance(large.X, np.memmap)
     np.testing.assert_array_equal(large.X, small.X)
-    plus = [] if name.endswith("parquet") else ["plus"]
-    np.testing.assert_array_equal(small.X, frame[[*"abcd", *plus]].astype(float))
+    np.testing.assert_array_equal(small.X, frame[[*"abcd", "plus"]].astype(float))
     assert large.ids.tolist() == small.ids.tolist() == (frame["id"].tolist() if with_ids else list(map(str, range(N))))
     assert (large.columns, large.left_out, large.id_column) == (small.columns, small.left_out, small.id_column)
     assert small.left_out == ("gap",)
@@ -132,6 +132,8 @@ def test_fit_and_predict_are_the_same(name, options, folder, both):
     write_links("links.csv", Links.from_labels(y, 30, random_state=0), frame["id"].tolist())
 
     def fit():
+        shutil.rmtree("out", ignore_errors=True)
+        Path("predicted.csv").unlink(missing_ok=True)
         command = ["fit", name, "--links", "links.csv", "--classes", 2, *options, "--out", "out"]
         code, said = run(*command)
         assert code == 0, said
@@ -323,3 +325,43 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         # Labels, and the numbers that ids are compared by, are in memory: 16 of the 80 bytes of a row.
         assert peaks[1] - peaks[0] < 0.7 * 8 * d * (many - few) / 2**20, (name, peaks)
     assert not [file for file in tmp_path.iterdir() if file.name.startswith("tmp")]
+
+
+def mixed(n=2500, seed=0):
+    """Columns of every kind, one that varies only at the end, one that has values only there."""
+    random = np.random.default_rng(seed)
+    y = random.integers(2, size=n)
+    late = np.arange(n) >= n - 10
+    frame = pd.DataFrame(
+        {
+            "id": [f"r{row}" for row in range(n)],
+            "plan": np.where(random.random(n) < 0.9, np.array(["gold", "free"])[y], "silver"),
+            "spend": [f"{value:,.2f}" for value in random.gamma(2, 900, n)],
+            "since": (pd.Timestamp("2020-01-01") + pd.to_timedelta(random.integers(900, size=n), unit="D")).strftime(
+                "%d.%m.%Y"
+            ),
+            "age": random.integers(18, 80, n),
+            "late": np.where(late, "b", "a"),
+            "later": np.where(late, np.arange(n) * 1.5, np.nan),
+            "same": "x",
+        }
+    )
+    return frame.mask(random.random(frame.shape) < 0.03).assign(id=frame["id"], later=frame["later"]), y
+
+
+@pytest.mark.parametrize("name", ["points.csv", "points.parquet"])
+def test_kinds_are_learned_from_the_first_rows_of_a_large_table(name, folder, monkeypatch):
+    frame, _ = mixed()
+    write(frame, name)
+    small = read_points(name)
+    monkeypatch.setattr(scratch, "IN_MEMORY", 0)
+    monkeypatch.setattr(data_rows, "PORTION_NUMBERS", 2000)
+    monkeypatch.setattr("linkmix.tables.reading.LEARNED", 500)
+    large = read_points(name)
+    assert isinstance(large.X, np.memmap)
+    assert large.columns == ("spend", "since", "age", "later", "plan", "late")
+    assert large.unused == small.unused == {"id": "ids", "same": "the same value in every row that has one"}
+    shared = [small.columns.index(column) for column in large.columns if column in small.columns]
+    np.testing.assert_array_equal(large.X, small.X[:, shared])
+    again = read_points(name, recipe=large.recipe)
+    np.testing.assert_array_equal(again.X, large.X)

@@ -63,8 +63,8 @@ def test_ways_of_writing_the_same_table(name, content, tmp_path):
 
 
 def test_missing_values_are_nan(tmp_path):
-    points = read_points(write(tmp_path, "points.csv", 'id,x\na,1\nb,\nc,NA\nd,NaN\ne,null\nf,""\n'))
-    np.testing.assert_array_equal(points.X[:, 0], [1, np.nan, np.nan, np.nan, np.nan, np.nan])
+    points = read_points(write(tmp_path, "points.csv", 'id,x\na,1\nb,\nc,NA\nd,NaN\ne,null\nf,""\ng,2\n'))
+    np.testing.assert_array_equal(points.X[:, 0], [1, np.nan, np.nan, np.nan, np.nan, np.nan, 2])
 
 
 def test_other_columns_are_kept_as_the_text_they_are(tmp_path):
@@ -72,7 +72,7 @@ def test_other_columns_are_kept_as_the_text_they_are(tmp_path):
         tmp_path, "points.csv", 'id,x,day,note,flag,gap\na,1,2020-01-01T10:00:00Z,"two\nlines",true,\nb,2,,é,false,\n'
     )
     points = read_points(path)
-    assert points.columns == ("x",)
+    assert points.columns == ("x", "note", "flag")
     assert {name: column.tolist() for name, column in points.texts.items()} == {
         "day": ["2020-01-01T10:00:00Z", ""],
         "note": ["two\nlines", "é"],
@@ -95,34 +95,39 @@ def test_text_that_begins_after_many_numbers_is_text_or_a_mistake(tmp_path):
         read_points(mistake)
     assert (caught.value.line, caught.value.column) == (200_002, "x")
     words = "".join(f"w{i},word\n" for i in range(300_000))
-    path = write(
-        tmp_path,
-        "words.csv",
-        f"id,x,y\n{numbers.replace(chr(10), ',1' + chr(10))}{words.replace(chr(10), ',1' + chr(10))}",
-    )
-    points = read_points(path)
-    assert points.columns == ("y",)
+    lines = (f"{line},{i % 5}\n" for i, line in enumerate((numbers + words).splitlines()))
+    points = read_points(write(tmp_path, "words.csv", "id,x,y\n" + "".join(lines)))
+    assert points.columns == ("y", "x")
+    assert points.recipe.level_names["x"] == ("0", "1", "2", "3", "4", "5", "6", "word")
     assert points.texts["x"][-1] == "word"
 
 
 @pytest.mark.parametrize(
-    ("values", "is_number"),
+    ("values", "found"),
     [
-        (["1", "+2", "-.5", " 3 ", "1e5", "NA"], True),
-        (["1 kg", "2 kg", "3"], False),
-        (["12 Main St", "7 Elm St"], False),
-        (["2020-01-01", "2020-01-02"], False),
-        (["a", "b", "3"], False),
-        (["inf", "-Infinity"], None),
+        (["1", "+2", "-.5", " 3 ", "1e5", "NA"], [1, 2, -0.5, 3, 1e5, np.nan]),
+        (["1 kg", "2 kg", "3 kg"], [1, 2, 3]),
+        (['"1,000"', '"2,500.5"', "7"], [1000, 2500.5, 7]),
+        (["12 Main St", "7 Elm St", "9 Oak St"], None),
+        (["a", "b", "3"], None),
     ],
 )
-def test_what_is_a_number(values, is_number, tmp_path):
-    path = write(tmp_path, "p.csv", "id,x,y\n" + "".join(f"{i},{value},1\n" for i, value in enumerate(values)))
-    if is_number is None:
-        with pytest.raises(BadFile, match="is not a finite number"):
-            read_points(path)
-        return
-    assert ("x" in read_points(path).columns) == is_number
+def test_what_is_a_number(values, found, tmp_path):
+    path = write(tmp_path, "p.csv", "id,x,y\n" + "".join(f"{i},{value},{i}\n" for i, value in enumerate(values)))
+    points = read_points(path)
+    if found is None:
+        assert points.columns == ("y",)
+        assert points.unused["x"] == "text, nearly all values differ"
+    else:
+        assert points.columns == ("x", "y")
+        np.testing.assert_array_equal(points.X[:, 0], found)
+
+
+@pytest.mark.parametrize("values", [["inf", "-Infinity", "1"], ["1", "2", "inf"]])
+def test_infinite_values_are_mistakes(values, tmp_path):
+    path = write(tmp_path, "p.csv", "id,x\n" + "".join(f"{i},{value}\n" for i, value in enumerate(values)))
+    with pytest.raises(BadFile, match="is not a finite number"):
+        read_points(path)
 
 
 def test_a_line_number_counts_lines_and_not_rows(tmp_path):
@@ -139,7 +144,7 @@ def test_parquet_and_csv_give_the_same_points(tmp_path):
             "a": [1, 2, 3],
             "b": [0.5, np.nan, 1 / 3],
             "name": ["anna", "", "carl"],
-            "c": np.array([1, 2, 3], dtype=np.int8),
+            "c": np.array([1, 2, 4], dtype=np.int8),
         }
     )
     frame.to_csv(tmp_path / "points.csv", index=False)
@@ -148,7 +153,7 @@ def test_parquet_and_csv_give_the_same_points(tmp_path):
     first = read_points(tmp_path / "points.csv")
     for name in ("points.parquet", "points.without-ending"):
         second = read_points(tmp_path / name)
-        assert second.columns == first.columns == ("a", "b", "c")
+        assert second.columns == first.columns == ("a", "b", "c", "name")
         assert second.ids.tolist() == first.ids.tolist() == ["007", "1e5", "x"]
         np.testing.assert_array_equal(second.X, first.X)
         assert second.texts["name"].tolist() == first.texts["name"].tolist()
@@ -160,7 +165,11 @@ def test_parquet_with_other_types_and_a_pandas_index(tmp_path):
     )
     frame.to_parquet(tmp_path / "p.parquet")
     points = read_points(tmp_path / "p.parquet", id="key")
-    assert (points.ids.tolist(), points.columns, points.X.tolist()) == (["10", "20"], ("flag",), [[1.0], [0.0]])
+    assert (points.ids.tolist(), points.columns, points.X.tolist()) == (
+        ["10", "20"],
+        ("day", "flag"),
+        [[18262, 1], [18661, 0]],
+    )
     assert list(points.texts) == ["day"]
 
 
@@ -282,29 +291,24 @@ def test_json_lines_are_plain_json(tmp_path):
 
 
 def test_columns_that_are_not_used_are_known_with_the_reason(tmp_path, monkeypatch):
-    path = write(tmp_path, "points.csv", "id,name,x,y,gap,class\na,anna,1,2,,b\nb,bob,3,4,,c\n")
+    path = write(tmp_path, "points.csv", "id,name,x,y,gap,class\na,anna,1,2,,b\nb,bob,3,4,,c\nc,eva,3,5,,c\n")
     points = read_points(path, text_columns=["class"])
-    assert points.unused == {"id": "ids", "name": "text", "gap": "no values", "class": "read as text"}
+    assert points.unused == {
+        "id": "ids", "name": "text, nearly all values differ", "gap": "no values", "class": "read as text"
+    }  # fmt: skip
     points = read_points(path, columns=["y"], texts=False)
     assert points.unused == {
         "id": "ids", "name": "not chosen", "x": "not chosen", "gap": "not chosen", "class": "not chosen"
     }  # fmt: skip
-    path = write(
-        tmp_path, "odd.csv", 'x,spend,weight,day,name,cost\n1,"10,216.49",70.9 kg,,anna,€3\n2,"1,3",,2020-01-01,7b,€4\n'
-    )
+    rows = "".join(f"{i + 100},5,{i % 7},{i % 3}\n" for i in range(40))
+    path = write(tmp_path, "plain.csv", f"number,same,x,y\n{rows}")
     for large in (False, True):
         if large:
             monkeypatch.setattr(scratch, "IN_MEMORY", 1)
-        assert read_points(path, texts=False).unused == {
-            "spend": "text, such as '10,216.49'",
-            "weight": "text, such as '70.9 kg'",
-            "day": "text, such as '2020-01-01'",
-            "name": "text",
-            "cost": "text, such as '€3'",
-        }
-    frame = pd.DataFrame({"x": [1, 2], "day": pd.to_datetime(["2020-01-01", "2020-01-02"]), "name": ["a", "b"]})
-    frame["kind"] = frame["name"].astype("category")
-    frame.to_parquet(tmp_path / "points.parquet")
-    found = read_points(tmp_path / "points.parquet").unused
-    assert (list(found), found["name"], found["kind"]) == (["day", "name", "kind"], "text", "text")
-    assert found["day"].startswith("timestamp")
+        points = read_points(path)
+        assert points.unused == {"number": "numbers the rows", "same": "the same value in every row"}
+        assert points.columns == ("x", "y")
+        assert points.X.shape == (40, 2)
+        assert points.summary.n_values.tolist() == [40, 40]
+        assert read_points(path, kinds={"number": "number"}).columns == ("number", "x", "y")
+        assert read_points(path, columns=["x", "number"]).columns == ("x", "number")

@@ -1,12 +1,14 @@
 """Errors about files, links and clusters. Every error about input is a ValueError."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["BadFile", "Conflict", "DegenerateCluster", "InfeasibleLinks", "LinkConflict"]
 
+MISTAKES_TOLD = 10
+"""Mistakes of a file that one error tells."""
 _ROWS_SHOWN = 5
 
 
@@ -94,6 +96,10 @@ class BadFile(ValueError):
         Line of the file, counted from 1.
     column : str or None
         Name of the column.
+    others : sequence of BadFile
+        More that is wrong with it.
+    n_more : int
+        Number of mistakes that are not among these.
 
     Examples
     --------
@@ -102,16 +108,54 @@ class BadFile(ValueError):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], problem: str, line: int | None = None, column: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        problem: str,
+        line: int | None = None,
+        column: str | None = None,
+        others: "Sequence[BadFile]" = (),
+        n_more: int = 0,
     ) -> None:
-        super().__init__(path, problem, line, column)
+        super().__init__(path, problem, line, column, others, n_more)
         self.path = path
         self.problem = problem
         self.line = line
         self.column = column
+        self.others = tuple(others)
+        self.n_more = n_more
+
+    @classmethod
+    def gathered(cls, mistakes: "Sequence[BadFile]", n_more: int = 0) -> "BadFile":
+        """All mistakes of a file as one error, of which the first ten are told.
+
+        Parameters
+        ----------
+        mistakes : sequence of BadFile
+            At least one.
+        n_more : int
+            Number of mistakes besides these.
+
+        Returns
+        -------
+        BadFile
+
+        Examples
+        --------
+        >>> mistakes = [BadFile("points.csv", "the id is empty", line) for line in range(3, 20)]
+        >>> print(BadFile.gathered(mistakes))
+        points.csv, line 3: the id is empty
+        ...
+        points.csv, line 12: the id is empty
+        and 7 more
+        """
+        first, *others = mistakes
+        told = others[: MISTAKES_TOLD - 1]
+        n_more += len(others) - len(told) + first.n_more
+        return cls(first.path, first.problem, first.line, first.column, told, n_more)
 
     def __str__(self) -> str:
         """Say where, what and how to fix it."""
         line = "" if self.line is None else f", line {self.line}"
         column = "" if self.column is None else f", column {self.column!r}"
-        return f"{os.fspath(self.path)}{line}{column}: {self.problem}"
+        lines = [f"{os.fspath(self.path)}{line}{column}: {self.problem}", *map(str, self.others)]
+        return "\n".join([*lines, f"and {self.n_more:,} more"] if self.n_more else lines)

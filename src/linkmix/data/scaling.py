@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkmix import native
-from linkmix.basics.arrays import Array, Floats
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.data.blocks import Table, take
+from linkmix.data.dependence import unrelated
 from linkmix.data.summary import summarise
 
 MOST_ROWS = 10_000
-"""Skewness is measured on at most this many rows, evenly spaced."""
+"""Skewness and dependence are measured on at most this many rows, evenly spaced."""
 PLAIN, CALM, COMPONENTS = "plain", "calm", "components"
 """Names of the ways: as it is, with long tails compressed, and principal components of many columns."""
 
@@ -43,6 +44,21 @@ class ScalingSettings:
     n_components : int
         Number of principal components. On 1000 images of 784 pixels a fit takes 1.0 to 2.4 times as long as on
         components that are passed in, and is no worse (25, 100 and 200 links, draws 10 and 11).
+    unrelated : float
+        Probability of taking a column of noise for one that depends on others. Of 50 columns of noise in the sixteen
+        sets of docs/fewest-links.md (draws 0 and 1; not Haberman, where no two columns depend on each other), .9 are
+        kept on average with .01, .1 with .003, none with .001. None of the 309 columns of these sets is left out.
+    told : float
+        Probability of taking a column of noise for one by which must-linked rows are closer than cannot-linked ones.
+        Not varied: it brings back a column that tells classes apart alone.
+    lumps : float
+        Share of the variance between the two sides of a threshold from which on a column is not noise: .75 for a
+        uniform column, 1 for two values. Not varied.
+    enough_rows : int
+        With fewer rows, no column is taken for noise. On 100 rows of each set 11 of the 300 columns are left out, on
+        50 rows 43 would be.
+    most_related : int
+        With more columns, none is taken for noise. Not varied: it limits the time to 1.7 s.
     """
 
     skewed: float = 1.0
@@ -51,6 +67,11 @@ class ScalingSettings:
     alike: float = 1.2
     most_columns: int = 50
     n_components: int = 20
+    unrelated: float = 0.003
+    told: float = 0.01
+    lumps: float = 0.8
+    most_related: int = 1000
+    enough_rows: int = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +239,34 @@ class Scaling:
         return np.asarray(slope)
 
 
-def scalings(points: Floats | Table, settings: ScalingSettings, n_codes: int = 0) -> dict[str, Scaling]:
+def unrelated_columns(points: Floats | Table, settings: ScalingSettings, n_codes: int = 0) -> Array:
+    """Which columns seem to be noise, from the points alone: see `unrelated`. Codes of categories are never noise.
+
+    Parameters
+    ----------
+    points : ndarray or Table
+        Checked points.
+    settings : ScalingSettings
+        When there is enough to go by, and what noise is.
+    n_codes : int
+        Number of columns at the end that hold codes of categories.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_features,)
+    """
+    n, d = points.shape
+    found = np.zeros(d, dtype=bool)
+    if n >= settings.enough_rows and n_codes < d <= settings.most_related:
+        some = take(points, _evenly(n))
+        numbers, codes = some[:, : d - n_codes], some[:, d - n_codes :]
+        found[: d - n_codes] = unrelated(numbers, settings.unrelated, settings.lumps, codes)
+    return found
+
+
+def scalings(
+    points: Floats | Table, settings: ScalingSettings, n_codes: int = 0, left_out: Array | None = None
+) -> dict[str, Scaling]:
     """The ways in which the search looks at points: plain, and with long tails compressed if enough columns have one.
 
     Many columns are looked at by their principal components alone. Codes of categories are not touched.
@@ -231,6 +279,8 @@ def scalings(points: Floats | Table, settings: ScalingSettings, n_codes: int = 0
         What a long tail is, and what many columns are.
     n_codes : int
         Number of columns at the end that hold codes of categories.
+    left_out : ndarray of bool, shape (n_features,), optional
+        Columns to leave out, beside constant ones.
 
     Returns
     -------
@@ -242,7 +292,9 @@ def scalings(points: Floats | Table, settings: ScalingSettings, n_codes: int = 0
     plain = Scaling.plain(found.mean, np.ones_like(found.spread) if nothing else found.spread, n_codes)
     if not n_numbers:
         return {PLAIN: plain}
-    some = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_ROWS)).astype(np.int64))
+    if left_out is not None and left_out.any():
+        plain = replace(plain, scale=np.where(left_out, 0.0, plain.scale))
+    some = _evenly(len(points))
     n_used = np.count_nonzero(plain.scale[:n_numbers])
     if n_used > settings.most_columns and len(points) > settings.n_components:
         numbers = _components(take(points, some)[:, :n_numbers], plain.numbers, settings)
@@ -260,6 +312,11 @@ def _with_codes(numbers: Scaling, n_codes: int) -> Scaling:
     center, middle, width = (np.append(one, zeros) for one in (numbers.center, numbers.middle, numbers.width))
     scale = np.append(numbers.scale, np.ones(n_codes))
     return Scaling(center, scale, middle, width, numbers.components, numbers.noise, n_codes)
+
+
+def _evenly(n_rows: int) -> Ints:
+    """Some rows, evenly spaced."""
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS)).astype(np.int64))
 
 
 def vary_alike(spread: Floats, settings: ScalingSettings) -> bool:

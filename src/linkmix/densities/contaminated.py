@@ -75,18 +75,18 @@ class Contaminated(Density[ContaminatedParameters, ContaminatedSums]):
 
     Examples
     --------
-    The last of nine points is far from both groups.
+    The last point is far from both groups.
 
     >>> import numpy as np
-    >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3], [40.0]])
-    >>> density = Contaminated(Gaussian())
-    >>> parameters = density.start(X, np.eye(2)[[0, 0, 0, 0, 1, 1, 1, 1, 1]])
-    >>> for _ in range(20):
-    ...     log_density = density.log_density(parameters, X)
-    ...     weights = np.exp(log_density - np.logaddexp(*log_density.T)[:, None])
-    ...     parameters = density.maximize(density.statistics(parameters, X, weights), parameters)
-    >>> bool(parameters.share > 0.02)
-    True
+    >>> from linkmix import LinkMixture
+    >>> from linkmix.densities import Contaminated, Gaussian
+    >>> random = np.random.default_rng(0)
+    >>> X = np.concatenate([random.normal(size=(30, 2)), 9 + random.normal(size=(30, 2)), [[70.0, -70.0]]])
+    >>> known = np.repeat([0, -1, 1, -1], [10, 20, 10, 21])
+    >>> density = Contaminated(Gaussian(shrinkage=4.0))
+    >>> model = LinkMixture(2, density=density, init="links", random_state=0).fit(X, known)
+    >>> np.unique(model.labels_, return_counts=True)
+    (array([-1,  0,  1]), array([ 1, 30, 30]))
     """
 
     density: Density[Any, Any]

@@ -18,8 +18,9 @@ from linkmix.columns import needs_recipe
 from linkmix.couplings.review import links_to_review_by
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import Door
-from linkmix.data.scaling import Scaling, scalings
+from linkmix.data.scaling import Scaling
 from linkmix.engine.fitting import few_threads, naming_rows
+from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.calibration import left_out_together, level, quality, temperatures, tempered
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request
@@ -29,7 +30,7 @@ from linkmix.search.budgets import BUDGETS, Budget
 from linkmix.search.contest import place_of
 from linkmix.search.number import compare_numbers, fewest_classes, largest_number, number_of_classes
 from linkmix.search.settings import SearchSettings
-from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of
+from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of, probabilities_of, views_of
 
 
 class AutoLinkMixture(LinkEstimator):
@@ -38,11 +39,12 @@ class AutoLinkMixture(LinkEstimator):
     Fits mixtures of Gaussian and Student-t clusters, one or several per class, from many first guesses, and takes the
     best one. Candidates are judged by how well labels computed without the links explain the links, by how few
     neighbours they separate, and by how well they agree with the other candidates. EM stops after 30 steps, since more
-    steps lead away from the user's classes. Columns are scaled to unit variance first and constant ones are left out,
-    so units do not matter; where columns have long tails, half of the mixtures see the tails compressed by asinh. If
-    there are more than 50 columns, the mixtures see their principal components. All links are coupled as one network. A
-    wrong link does little harm if it has a confidence. Links are believed until they contradict each other; if they
-    name their annotators, how often each of these is right is learned then.
+    steps lead away from the user's classes. Columns are scaled to unit variance first, so units do not matter. Columns
+    of noise are left out, as constant ones are: those that are independent of all others, do not fall into two parts,
+    and have nothing to do with the links or with known labels. Where columns have long tails, half of the mixtures see
+    the tails compressed by asinh. If there are more than 50 columns, the mixtures see their principal components. All
+    links are coupled as one network. A wrong link does little harm if it has a confidence. Links are believed until
+    they contradict each other; if they name their annotators, how often each of these is right is learned then.
 
     Parameters
     ----------
@@ -67,6 +69,9 @@ class AutoLinkMixture(LinkEstimator):
         Whether points may belong to no class, as in HDBSCAN. A wide background then competes with the classes for
         every point; `predict` and ``labels_`` give -1 to a point that it wins, or the text "-1" if classes have names.
         Clusters have no heavy tails then, which would compete for the same points.
+    links : Links, optional
+        Links that `fit` uses where it is given none, for tools that call ``fit(X)`` or ``fit(X, y)``. Their row numbers
+        are those of the X that they will pass; to fit to some of its rows, as in cross-validation, pass ``rows``.
     n_jobs : int, optional
         Number of threads that make guesses and candidates: None for one, unless joblib is configured otherwise; -1 for
         all processors. The result does not depend on it.
@@ -83,6 +88,9 @@ class AutoLinkMixture(LinkEstimator):
     labels_ : ndarray of shape (n_samples,)
         Class of each training point, as an entry of ``classes_``, honouring its links; with noise, -1 for a point of no
         class. Points that certain must-links hold together are noise together or not at all.
+    probabilities_ : ndarray of shape (n_samples,) or None
+        Probability of the label of each training point, from the point alone as in `predict_proba`: a low one may mean
+        that links decided. It is 0 for a point of no class. None for points that are not in memory.
     best_estimator_ : LinkMixture
         The winner, fitted to the scaled points; its classes have numbers.
     estimators_ : list of LinkMixture
@@ -110,7 +118,8 @@ class AutoLinkMixture(LinkEstimator):
     noise_share_ : float
         With noise, the expected share of points that belong to no class, as learned.
     center_, scale_ : ndarray of shape (n_features,)
-        What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out.
+        What was subtracted from each column, and what it was divided by; a scale of 0 marks a column left out, as
+        constant or as noise.
     middle_, width_ : ndarray of shape (n_features,)
         If the winner sees compressed tails: a column with a long tail was first replaced by
         ``arcsinh((x - middle_) / width_)``, which is linear near the middle and logarithmic far from it. A width of 0
@@ -153,6 +162,7 @@ class AutoLinkMixture(LinkEstimator):
         "calibrate": ["boolean"],
         "kinds": [Mapping, None],
         "noise": ["boolean"],
+        "links": [Links, None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -168,6 +178,7 @@ class AutoLinkMixture(LinkEstimator):
         calibrate: bool = True,
         kinds: Mapping[str, str] | None = None,
         noise: bool = False,
+        links: Links | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | RandomState | None = None,
@@ -178,6 +189,7 @@ class AutoLinkMixture(LinkEstimator):
         self.calibrate = calibrate
         self.kinds = kinds
         self.noise = noise
+        self.links = links
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -235,7 +247,7 @@ class AutoLinkMixture(LinkEstimator):
         return each_row(self._committee().noise, points)
 
     def score_samples(self, X: PointsLike) -> Floats:
-        """Log-density of each point, in the units of `X`; columns that were constant in the fit are left out.
+        """Log-density of each point, in the units of `X`; columns that the fit left out do not count.
 
         With components, what these leave of a point is Gaussian noise, the same in all directions.
 
@@ -279,12 +291,11 @@ class AutoLinkMixture(LinkEstimator):
         budget = self.budget if isinstance(self.budget, Budget) else BUDGETS[self.budget]
         settings = budget.settings
         levels = request.levels
-        views = scalings(request.points, settings, len(levels))
-
         options: dict[str, Any] = {"learn_reliability": learn, "noise": self.noise, "levels": levels}
         options["n_jobs"] = self.n_jobs
         n_classes = self._largest(request, settings) if self.n_classes == "auto" else int(self.n_classes)
         given = request.knowledge(n_classes, learn_reliability=learn, noise=self.noise)
+        views = views_of(given, settings, len(levels))
         ground = contest_of(given, views, n_classes, budget, seed, **options)
         choice = compare_numbers(ground, self._progress) if self.n_classes == "auto" else None
         if choice is not None:
@@ -313,15 +324,16 @@ class AutoLinkMixture(LinkEstimator):
         each = [tempered(one, T) for one, T in zip(log_joints, heat.tolist(), strict=True)]
         places = [place_of(one, each[0]) for one in each]
         labels = members[0].labels_
+        committee = Committee([member.mixture() for member in members], places, heat)
         if len(members) > 1:
-            committee = Committee([member.mixture() for member in members], places, heat)
             reliability = np.array([*members[0].annotator_reliability_.values()])
             labels = committee_labels(committee, whole, coupling, reliability)
         if self.calibrate:
             matched = [one[:, place] for one, place in zip(each, places, strict=True)]
             how_good = quality(np.mean(matched, axis=0), left)
         board = ground.leaderboard(candidates)
-        return Found(views[view], members, places, heat, how_good, board, review, labels, choice)
+        sure_of = probabilities_of(labels, whole.X, committee)
+        return Found(views[view], members, places, heat, how_good, board, review, labels, choice, sure_of)
 
     @staticmethod
     def _largest(request: Request, settings: SearchSettings) -> int:
@@ -342,6 +354,7 @@ class AutoLinkMixture(LinkEstimator):
             "leaderboard_": found.leaderboard,
             "links_to_review_": found.links_to_review,
             "labels_": found.labels,
+            "probabilities_": found.probabilities,
             **({} if found.choice is None else {"choice_": found.choice}),
             "temperatures_": found.temperatures,
             "quality_": found.quality,

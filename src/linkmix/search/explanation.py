@@ -81,8 +81,8 @@ def explain(model: Any, pair: ArrayLike) -> Pair:
     if not get_tags(model).input_tags.allow_nan:
         return Pair(probabilities, together, log_odds, None, None)
     n_features = points.shape[1]
-    orders = _orders(n_features)
-    known = _known(orders)  # (n_orders, d + 1, d)
+    orders = orders_of(n_features, N_STEPS, RandomState(0))
+    known = known_after(orders)  # (n_orders, d + 1, d)
     sets, which = np.unique(known.reshape(-1, n_features), axis=0, return_inverse=True)
     shown = np.where(sets[:, None], points, np.nan)  # (n_sets, 2, d)
     p = model.predict_proba(shown.reshape(-1, n_features)).reshape(len(sets), 2, -1)
@@ -91,17 +91,22 @@ def explain(model: Any, pair: ArrayLike) -> Pair:
     return Pair(probabilities, together, log_odds, float(path[0, 0]), drives)
 
 
-def _orders(n_features: int) -> Ints:
-    """All orders of the columns, or some, each together with its reverse; shape (n_orders, d)."""
+def orders_of(n_features: int, n_steps: int, random: RandomState) -> Ints:
+    """All orders of a few columns; of more, some that are drawn, each together with its reverse; shape (n_orders, d).
+
+    Examples
+    --------
+    >>> orders_of(2, 10, RandomState(0)).tolist(), orders_of(20, 90, RandomState(0)).shape
+    ([[0, 1], [1, 0]], (4, 20))
+    """
     if n_features <= MOST_COLUMNS:
         every = permutations(range(n_features))
         return np.fromiter(every, dtype=(np.int64, n_features), count=factorial(n_features))
-    random = RandomState(0)
-    drawn = np.array([random.permutation(n_features) for _ in range(max(1, N_STEPS // (2 * n_features)))])
+    drawn = np.array([random.permutation(n_features) for _ in range(max(1, n_steps // (2 * n_features)))])
     return np.concatenate([drawn, drawn[:, ::-1]])
 
 
-def _known(orders: Ints) -> Array:
+def known_after(orders: Ints) -> Array:
     """Which columns are known after 0, 1, ..., d steps of each order; shape (n_orders, d + 1, d)."""
     place = np.argsort(orders, axis=1)  # of each column in the order
     return place[:, None, :] < np.arange(orders.shape[1] + 1)[None, :, None]

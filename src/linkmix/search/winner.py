@@ -10,13 +10,15 @@ from scipy.special import logit
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, log_sum_exp
 from linkmix.couplings import BoundCoupling
-from linkmix.data.blocks import Table, labelled
+from linkmix.data.blocks import Table, labelled, take
+from linkmix.data.dependence import told_by_links
 from linkmix.data.rows import by_blocks
 from linkmix.data.sample import sample_around
-from linkmix.data.scaling import Scaling
+from linkmix.data.scaling import Scaling, ScalingSettings, scalings, unrelated_columns
 from linkmix.densities import Contaminated
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, linked_labels, naming_rows, part
+from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.calibration import Quality
 from linkmix.mixture.door import SeenColumns
@@ -27,6 +29,8 @@ from linkmix.search.shapes import SHAPES
 
 BLOCK_ROWS = 2**15
 """Rows whose probabilities by each member of a committee are held at once."""
+MOST_PAIRS = 1000
+"""Links of each kind by which columns are tested."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,8 @@ class Found:
         Class of each training point, its links honoured.
     choice : structured ndarray or None
         The best candidate for each number of classes, if the number was to be chosen.
+    probabilities : ndarray of shape (n_samples,) or None
+        Probability of the label of each training point, if the points are in memory.
     """
 
     scaling: Scaling
@@ -64,6 +70,39 @@ class Found:
     links_to_review: Array
     labels: Ints
     choice: Array | None = None
+    probabilities: Floats | None = None
+
+
+def views_of(given: Knowledge[Array | Table], settings: ScalingSettings, n_codes: int = 0) -> dict[str, Scaling]:
+    """The ways in which the search looks at points: without columns of noise, unless links or known labels need them.
+
+    Parameters
+    ----------
+    given : Knowledge
+        All that was given.
+    settings : ScalingSettings
+        What noise is.
+    n_codes : int
+        Number of columns at the end that hold codes of categories.
+
+    Returns
+    -------
+    dict of str to Scaling
+    """
+    noise = unrelated_columns(given.X, settings, n_codes)
+    if noise.any():
+        links = given.links
+        if given.known is not None:
+            n_known = int(np.count_nonzero(given.known >= 0))
+            n_pairs = min(MOST_PAIRS, n_known * (n_known - 1) // 2)
+            links = links.union(Links.from_labels(given.known, n_pairs, random_state=0))
+        rows = links.points
+        X, linked = take(given.X, rows), links.restrict(rows)
+        must, cannot = (
+            np.abs(X[pairs[:, 0]] - X[pairs[:, 1]]) for pairs in (linked.must[:MOST_PAIRS], linked.cannot[:MOST_PAIRS])
+        )
+        noise &= ~told_by_links(must, cannot, settings.told)
+    return scalings(given.X, settings, n_codes, noise)
 
 
 def contest_of(
@@ -191,6 +230,17 @@ class Committee:
             for member, place, temperature in zip(self.members, self.places, self.temperatures.tolist(), strict=True)
         ]
         return np.asarray(np.mean(each, axis=0))
+
+
+def probabilities_of(labels: Ints, points: Array | Table, committee: Committee) -> Floats | None:
+    """Probability of the label of each training point, from the point alone; None for points outside memory.
+
+    A label below zero, which stands for no class, has none.
+    """
+    if isinstance(points, Table):
+        return None
+    each = committee.probabilities(points)  # (n, M)
+    return np.where(labels >= 0, each[np.arange(len(each)), labels], 0.0)
 
 
 def committee_labels(

@@ -60,11 +60,7 @@ def write_labels(
     import pyarrow as pa
     from pyarrow import csv
 
-    names = [quoted(id_name), "label"]
-    if probabilities is not None:
-        names += ["confidence", *(f"probability_{m}" for m in range(probabilities.shape[1]))]
-    if noise is not None:
-        names.append("noise")
+    names = [quoted(id_name), *label_names(probabilities, noise)]
     starts = range(0, len(labels), BLOCK)
     # Arrow puts quotes around all texts or around none.
     plain = all(_is_plain(_cut(ids, first)) for first in starts)
@@ -72,18 +68,32 @@ def write_labels(
     with aside(Path(path)) as place, place.open("wb") as file:
         file.write((",".join(names) + "\n").encode())
         for first in starts:
-            classes = np.asarray(labels[first : first + BLOCK], dtype=np.int64)
-            columns: list[Array] = [classes]
-            if probabilities is not None:
-                exact = np.asarray(probabilities[first : first + BLOCK])
-                sure = np.take_along_axis(exact, np.maximum(classes, 0)[:, None], axis=1)[:, 0]
-                if noise is not None:
-                    of_none = np.asarray(noise[first : first + BLOCK])
-                    sure = np.where(classes < 0, of_none, sure * (1 - of_none))
-                columns += [np.round(sure, DIGITS), *np.round(exact, DIGITS).T]
-            if noise is not None:
-                columns.append(np.round(noise[first : first + BLOCK], DIGITS))
+            columns = label_columns(labels, probabilities, noise, first)
             csv.write_csv(pa.table([_cut(ids, first), *columns], names), file, options)
+
+
+def label_names(probabilities: Floats | None, noise: Floats | None) -> list[str]:
+    """Names of the columns that say which class a point is in."""
+    names = ["label"]
+    if probabilities is not None:
+        names += ["confidence", *(f"probability_{m}" for m in range(probabilities.shape[1]))]
+    return names if noise is None else [*names, "noise"]
+
+
+def label_columns(labels: Ints, probabilities: Floats | None, noise: Floats | None, first: int) -> list[Array]:
+    """These columns, for a block of points that begins at a row."""
+    classes = np.asarray(labels[first : first + BLOCK], dtype=np.int64)
+    columns: list[Array] = [classes]
+    if probabilities is not None:
+        exact = np.asarray(probabilities[first : first + BLOCK])
+        sure = np.take_along_axis(exact, np.maximum(classes, 0)[:, None], axis=1)[:, 0]
+        if noise is not None:
+            of_none = np.asarray(noise[first : first + BLOCK])
+            sure = np.where(classes < 0, of_none, sure * (1 - of_none))
+        columns += [np.round(sure, DIGITS), *np.round(exact, DIGITS).T]
+    if noise is not None:
+        columns.append(np.round(noise[first : first + BLOCK], DIGITS))
+    return columns
 
 
 def _cut(ids: Ids, first: int) -> "pa.ChunkedArray":

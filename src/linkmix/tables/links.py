@@ -1,8 +1,8 @@
-"""Links in files: CSV, TSV, the text format of COP-KMeans, and JSON lines."""
+"""Links in files: tables of every format, the text format of COP-KMeans, and JSON lines."""
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,14 @@ import numpy as np
 
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
+from linkmix.columns import MISSING
 from linkmix.links import Links
 from linkmix.links.table import COLUMNS, NEEDED, name_columns, parse_chosen, parse_confidence, parse_kind
 from linkmix.tables import text
+from linkmix.tables.files import TextFile, ending_of, kind_of
 from linkmix.tables.ids import Ids, rows_of
+from linkmix.tables.sheets import read_sheet
+from linkmix.tables.sources import ReadAgain, open_file
 from linkmix.tables.text import as_file, quoted
 
 
@@ -25,7 +29,7 @@ class LinkLine:
     Attributes
     ----------
     line : int
-        Line of the file, from 1.
+        Line of the file, from 1; of a Parquet or Feather file the number of the row, from 1.
     a, b : str or int
         Ids; an int is a row number from 0, which is what the format of COP-KMeans has.
     is_must : bool
@@ -52,10 +56,10 @@ def read_links(path: str | os.PathLike[str], ids: Ids) -> Links:
     Parameters
     ----------
     path : path
-        A CSV or TSV file with the columns ``a``, ``b``, ``kind`` and optionally ``confidence``, ``annotator`` and
-        ``chosen`` (yes or no), of which the first three may also have other names, as for `Links.from_table`; JSON
-        lines with the names given here, or the format of COP-KMeans: two row numbers from 0 and
-        1 or -1, without a header.
+        A CSV, TSV, Parquet, Feather or Excel file with the columns ``a``, ``b``, ``kind`` and optionally
+        ``confidence``, ``annotator`` and ``chosen`` (yes or no), of which the first three may also have other names, as
+        for `Links.from_table`; JSON lines with the names given here; or the format of COP-KMeans: two row numbers from
+        0 and 1 or -1, without a header.
     ids : sequence of str
         Ids of the points, in their order.
 
@@ -94,14 +98,33 @@ def read_link_lines(path: str | os.PathLike[str]) -> list[LinkLine]:
     list of LinkLine
     """
     file = as_file(path)
-    text.check_text(file)
-    with file.open("rb") as opened:
+    kind = kind_of(file)
+    if kind in ("parquet", "feather"):
+        return _gathered(_from_table(file, *_typed_rows(file)))
+    given = read_sheet(file) if kind == "sheet" else TextFile(file)
+    text.check_text(given)
+    with given.open() as opened:
         first = opened.readline().decode("utf-8-sig", errors="replace")
-    if file.suffix.lower() in (".jsonl", ".ndjson") or first.lstrip().startswith("{"):
-        return _read_json(file)
+    if ending_of(file) in (".jsonl", ".ndjson") or first.lstrip().startswith("{"):
+        return _gathered(_from_json(given))
     if _is_cop(first):
-        return _read_cop(file)
-    return _read_delimited(file)
+        return _gathered(_from_cop(given))
+    rows = text.records(given, text.find_separator(given))
+    line, names = next(rows)
+    return _gathered(_from_table(file, [name.strip() for name in names], rows, line))
+
+
+def _gathered(found: Iterable[LinkLine | BadFile]) -> list[LinkLine]:
+    """Links, or one error with all mistakes."""
+    lines, mistakes = [], []
+    for one in found:
+        if isinstance(one, BadFile):
+            mistakes.append(one)
+        else:
+            lines.append(one)
+    if mistakes:
+        raise BadFile.gathered(mistakes)
+    return lines
 
 
 def to_links(path: str | os.PathLike[str], lines: Sequence[LinkLine], ids: Ids) -> Links:
@@ -123,14 +146,13 @@ def to_links(path: str | os.PathLike[str], lines: Sequence[LinkLine], ids: Ids) 
     Raises
     ------
     BadFile
-        For the first line with an id that no point has, or the same id twice.
+        For lines with an id that no point has, or the same id twice.
     """
-    pairs = []
-    for _, found in find_rows(path, lines, ids):
-        if isinstance(found, BadFile):
-            raise found
-        pairs.append(found)
-    return between_rows(lines, pairs)
+    found = [rows for _, rows in find_rows(path, lines, ids)]
+    mistakes = [rows for rows in found if isinstance(rows, BadFile)]
+    if mistakes:
+        raise BadFile.gathered(mistakes)
+    return between_rows(lines, [rows for rows in found if not isinstance(rows, BadFile)])
 
 
 def find_rows(
@@ -204,64 +226,86 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
         place.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="")
 
 
-def _read_delimited(path: Path) -> list[LinkLine]:
-    rows = text.records(path, text.find_separator(path))
-    line, names = next(rows)
-    names = [name.strip() for name in names]
-    text.check_names(path, names, line)
+def _typed_rows(path: Path) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Names of the columns of a Parquet or Feather file, and its rows as texts."""
+    source = open_file(path)
+    source.choose((), source.names, ())
+    columns: list[list[str]] = [[] for _ in source.names]
+    while True:
+        try:
+            for _, batch in source.batches():
+                for column, name in zip(columns, source.names, strict=True):
+                    column.extend(source.as_texts(name, batch[name]).to_pylist())
+        except ReadAgain:
+            columns = [[] for _ in source.names]
+            continue
+        return source.names, ((row, list(record)) for row, record in enumerate(zip(*columns, strict=True), 1))
+
+
+def _from_table(
+    path: Path, names: list[str], rows: Iterable[tuple[int, list[str]]], first: int | None = None
+) -> Iterator[LinkLine | BadFile]:
+    for name in COLUMNS:
+        if names.count(name) > 1:
+            places = [place for place, other in enumerate(names, 1) if other == name]
+            problem = f"columns {places[0]} and {places[1]} are both called {name!r}: rename one"
+            raise BadFile(path, problem, first)
     try:
-        usual = name_columns(names)
+        usual = name_columns([name for name in names if name])
     except ValueError as error:
-        raise BadFile(path, str(error), line) from None
+        raise BadFile(path, str(error), first) from None
     called = {name: own for own, name in usual.items()}
-    lines = []
-    for line, record in rows:
-        if len(record) != len(names):
-            raise BadFile(path, f"{len(record)} values for {len(names)} columns: correct the line", line)
-        fields = {usual[name]: value for name, value in zip(names, record, strict=True) if name in usual}
-        lines.append(_link_line(path, line, fields, called))
-    return lines
+    try:
+        for line, record in rows:
+            if len(record) != len(names):
+                yield BadFile(path, f"{len(record)} values for {len(names)} columns: correct the line", line)
+                continue
+            fields = {usual[name]: value for name, value in zip(names, record, strict=True) if name in usual}
+            yield _link_line(path, line, fields, called)
+    except BadFile as error:  # an open quote, or a byte that is not UTF-8: the rest cannot be read
+        yield error
 
 
-def _read_cop(path: Path) -> list[LinkLine]:
-    lines = []
-    for line, content in _lines(path):
+def _from_cop(file: TextFile) -> Iterator[LinkLine | BadFile]:
+    path = file.path
+    for line, content in _lines(file):
         parts = content.split()
         if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts[:2]):
-            raise BadFile(path, f"{content!r} is not two row numbers and 1 or -1: correct the line", line)
-        if parts[2] not in ("1", "-1"):
-            raise BadFile(path, f"{parts[2]!r} is neither 1 (must-link) nor -1 (cannot-link): use one of them", line)
-        lines.append(LinkLine(line, int(parts[0]), int(parts[1]), parse_kind(parts[2])))
-    return lines
+            yield BadFile(path, f"{content!r} is not two row numbers and 1 or -1: correct the line", line)
+        elif parts[2] not in ("1", "-1"):
+            yield BadFile(path, f"{parts[2]!r} is neither 1 (must-link) nor -1 (cannot-link): use one of them", line)
+        else:
+            yield LinkLine(line, int(parts[0]), int(parts[1]), parse_kind(parts[2]))
 
 
-def _read_json(path: Path) -> list[LinkLine]:
-    lines = []
-    for line, content in _lines(path):
-        try:
-            fields = json.loads(content)
-        except json.JSONDecodeError as error:
-            raise BadFile(path, f"is not JSON ({error.msg}, character {error.colno}): correct it", line) from None
-        if not isinstance(fields, dict):
-            raise BadFile(path, f"{content!r} is not an object: write one such as {_EXAMPLE}", line)
-        for name in NEEDED:
-            if name not in fields:
-                raise BadFile(path, f"has no {name!r}: write an object such as {_EXAMPLE}", line)
-        for name in ("a", "b", "annotator"):
-            if not isinstance(fields.get(name), str) and (name in NEEDED or fields.get(name) is not None):
-                raise BadFile(path, f"{fields[name]!r} is not a text: put it in quotes", line, name)
-        lines.append(_link_line(path, line, fields, {name: name for name in COLUMNS}))
-    return lines
+def _from_json(file: TextFile) -> Iterator[LinkLine | BadFile]:
+    return (_json_line(file.path, line, content) for line, content in _lines(file))
+
+
+def _json_line(path: Path, line: int, content: str) -> LinkLine | BadFile:
+    try:
+        fields = json.loads(content)
+    except json.JSONDecodeError as error:
+        return BadFile(path, f"is not JSON ({error.msg}, character {error.colno}): correct it", line)
+    if not isinstance(fields, dict):
+        return BadFile(path, f"{content!r} is not an object: write one such as {_EXAMPLE}", line)
+    for name in NEEDED:
+        if name not in fields:
+            return BadFile(path, f"has no {name!r}: write an object such as {_EXAMPLE}", line)
+    for name in ("a", "b", "annotator"):
+        if not isinstance(fields.get(name), str) and (name in NEEDED or fields.get(name) is not None):
+            return BadFile(path, f"{fields[name]!r} is not a text: put it in quotes", line, name)
+    return _link_line(path, line, fields, {name: name for name in COLUMNS})
 
 
 _EXAMPLE = '{"a": "7", "b": "9", "kind": "must"}'
 
 
-def _link_line(path: Path, line: int, fields: dict[str, Any], called: Mapping[str, str]) -> LinkLine:
+def _link_line(path: Path, line: int, fields: dict[str, Any], called: Mapping[str, str]) -> LinkLine | BadFile:
     """Read a link from its fields by their usual names, and name those by what they are called in the file."""
     for end in ("a", "b"):
         if fields[end] == "":
-            raise BadFile(path, "the id is empty: write both ids of a link, or remove the line", line, called[end])
+            return BadFile(path, "the id is empty: write both ids of a link, or remove the line", line, called[end])
     column = "kind"
     try:
         is_must = parse_kind(fields[column])
@@ -270,7 +314,7 @@ def _link_line(path: Path, line: int, fields: dict[str, Any], called: Mapping[st
         column = "chosen"
         chosen = parse_chosen(fields.get(column) or None)
     except ValueError as error:
-        raise BadFile(path, str(error), line, called[column]) from None
+        return BadFile(path, str(error), line, called[column])
     return LinkLine(line, fields["a"], fields["b"], is_must, confidence, fields.get("annotator") or None, chosen)
 
 
@@ -286,7 +330,7 @@ def _as_number(given: Any) -> Any:
     if not isinstance(given, str):
         return given
     number = text.as_number(given)
-    return None if given.strip() in text.MISSING else given if number is None else number
+    return None if given.strip() in MISSING else given if number is None else number
 
 
 def _is_cop(first: str) -> bool:
@@ -294,12 +338,11 @@ def _is_cop(first: str) -> bool:
     return len(parts) == 3 and all(part.lstrip("-").isdigit() for part in parts)
 
 
-def _lines(path: Path) -> list[tuple[int, str]]:
-    content = path.read_bytes()
+def _lines(file: TextFile) -> list[tuple[int, str]]:
     try:
-        lines = content.decode("utf-8-sig").split("\n")
+        lines = b"".join(file.blocks()).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
-        text.refuse_bytes(path)
+        text.refuse_bytes(file)
         raise
     return [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
 

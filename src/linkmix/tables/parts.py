@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING, NoReturn
 from linkmix.basics.arrays import Floats
 from linkmix.basics.errors import BadFile
 from linkmix.data import scratch
-from linkmix.tables.sources import Columns, Parquet, Text, open_file
+from linkmix.tables.files import FEATHER_ENDINGS, PARQUET_ENDINGS, SHEET_ENDINGS, TEXT_ENDINGS, ending_of
+from linkmix.tables.sources import Columns, Text, Typed, open_file
 from linkmix.tables.text import listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ENDINGS = (".parquet", ".pq", ".csv", ".tsv")
+ENDINGS = (*PARQUET_ENDINGS, *TEXT_ENDINGS, *FEATHER_ENDINGS, *SHEET_ENDINGS)
 """Endings of the files of a folder that are parts of a table."""
 
 
-def open_source(path: Path, wanted: Collection[str] = ()) -> "Text | Parquet | Parts":
-    """A table in a file, or in all files of a folder or a pattern such as ``parts/*.parquet``."""
-    sources = [open_file(file, wanted) for file in files_of(path)]
+def open_source(
+    path: Path, wanted: Collection[str] = (), missing: Collection[str] = (), sheet: str | None = None
+) -> "Text | Typed | Parts":
+    """A table in a file, or in all files of a folder or a pattern such as ``parts/*.parquet``; see `open_file`."""
+    sources = [open_file(file, wanted, missing, sheet) for file in files_of(path)]
     return sources[0] if len(sources) == 1 else Parts(path, sources)
 
 
@@ -35,9 +38,9 @@ def files_of(path: Path) -> list[Path]:
         If a folder holds no table, or files of several kinds, or no file matches a pattern.
     """
     if path.is_dir():
-        inside = (file for file in path.rglob("*") if file.suffix.lower() in ENDINGS and file.is_file())
+        inside = (file for file in path.rglob("*") if ending_of(file) in ENDINGS and file.is_file())
         files = sorted(file for file in inside if not _is_hidden(file.relative_to(path)))
-        endings = sorted({file.suffix.lower() for file in files})
+        endings = sorted({ending_of(file) for file in files})
         if not files:
             raise BadFile(
                 path, f"is a folder without files {', '.join(f'*{ending}' for ending in ENDINGS)}: name a file"
@@ -75,7 +78,7 @@ class Parts:
         Bytes or rows of all files, and how many of them have been read.
     """
 
-    def __init__(self, path: Path, sources: "Sequence[Text | Parquet]") -> None:
+    def __init__(self, path: Path, sources: "Sequence[Text | Typed]") -> None:
         first = sources[0]
         texts = [source for source in sources if isinstance(source, Text)]
         if any(source.header.is_data for source in texts):  # what looks like names may be numbers of a row elsewhere
@@ -102,33 +105,37 @@ class Parts:
         odd: set[str] = set()
         for source in sources:
             source.is_large = source.is_large or sum(one.n_bytes for one in sources) > scratch.IN_MEMORY
-            if isinstance(source, Parquet):
+            if isinstance(source, Typed):
                 source.odd = odd  # so that ids and texts of all files are written the same way
         self._now = first  # the file that is being read
+        self.id_column: str | None = None
+        self.missing = first.missing
 
     def choose(self, wanted: Sequence[str], as_text: Sequence[str], as_numbers: Sequence[str]) -> None:
         """Choose columns in all files."""
-        self._as_numbers = frozenset(as_numbers)
         for source in self._sources:
+            source.id_column = self.id_column
             source.choose(wanted, as_text, as_numbers)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is read in parts."""
+        return self._sources[0].is_large
 
     def is_number(self, name: str) -> bool:
         """Whether a column holds numbers: in all files, as far as these have any value at their beginning."""
         told = [source for source in self._sources if not source.is_blank(name)] or [self._now]
         kinds = [source.is_number(name) for source in told]
-        if any(kinds) != all(kinds):
-            numbers, texts = told[kinds.index(True)], told[kinds.index(False)]
-            if name in self._as_numbers:
-                texts.refuse_text(name)
-            problem = f"holds text, and numbers in {numbers.path}: correct the files, or choose other columns"
-            raise BadFile(texts.path, problem, column=name)
-        for source in self._sources:
-            source.settle(name, kinds[0])
-        return kinds[0]
+        settled = [source.settle(name, all(kinds)) for source in self._sources]
+        if not all(settled):
+            numbers, others = told[kinds.index(True)], told[kinds.index(False)]
+            problem = f"holds no numbers, as it does in {numbers.path}: give all files columns of the same types"
+            raise BadFile(others.path, problem, column=name)
+        return all(kinds)
 
-    def kind_of(self, name: str) -> str:
-        """What a column holds that is not read as numbers, in a word."""
-        return self._now.kind_of(name)
+    def is_short(self, name: str) -> bool:
+        """Whether the values of a column can be shown."""
+        return self._now.is_short(name)
 
     def batches(self) -> Iterator[tuple[int, Columns]]:
         """Number of rows and all chosen columns, batch by batch, file by file."""
@@ -146,6 +153,10 @@ class Parts:
         """Values of a column, NaN where there is none."""
         return self._now.as_numbers(name, column)
 
+    def values(self, name: str, column: "pa.ChunkedArray") -> "Floats | pa.ChunkedArray":
+        """Values of a column, of any type."""
+        return self._now.values(name, column)
+
     def as_texts(self, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
         """Values of a column as text."""
         return self._now.as_texts(name, column)
@@ -160,6 +171,8 @@ class Parts:
         part = bisect_right(firsts, row) - 1
         return self._sources[part].place(row - firsts[part])
 
-    def refuse_text(self, name: str) -> NoReturn:
-        """Name the first value of a column that is not a number, and its file."""
-        next(source for source in self._sources if not source.is_number(name)).refuse_text(name)
+    def refuse(self, found: Sequence[BadFile]) -> NoReturn:
+        """Raise an error with all mistakes of the file that has the first one."""
+        next(source for source in self._sources if source.path == found[0].path).refuse(
+            [mistake for mistake in found if mistake.path == found[0].path]
+        )

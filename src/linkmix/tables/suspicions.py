@@ -2,12 +2,16 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkmix.basics.arrays import Array, Floats
 from linkmix.data.blocks import Blocks
-from linkmix.tables.points import Points
+from linkmix.data.summary import Summary
+
+if TYPE_CHECKING:
+    from linkmix.tables.points import Points
 
 ANSWERS = frozenset({"class", "label", "target", "y"})
 """Names of columns that usually hold the true classes."""
@@ -38,7 +42,7 @@ class Suspicions:
     repeated: tuple[tuple[str, str], ...] = ()
 
 
-def suspect(points: Points) -> Suspicions:
+def suspect(points: "Points") -> Suspicions:
     """Look for columns that are probably not meant to make classes.
 
     Parameters
@@ -52,30 +56,30 @@ def suspect(points: Points) -> Suspicions:
 
     Examples
     --------
+    >>> from linkmix.tables import Points
     >>> rows = np.arange(12.0)
     >>> X = np.column_stack([rows + 100, rows % 5, rows % 3, rows % 5])
     >>> points = Points(rows.astype(str), ("customer", "age", "Class", "years"), X)
     >>> suspect(points)
     Suspicions(running=('customer',), answers=('Class',), repeated=(('years', 'age'),))
     """
-    names = {name.lower() for name in points.columns}
+    names = {name.lower() for name in points.used}
     answers = ANSWERS - {"y"} if "x" in names else ANSWERS  # x and y are coordinates
     return Suspicions(
-        tuple(name for place, name in enumerate(points.columns) if _is_running(points, place)),
-        tuple(name for name in points.columns if name.lower() in answers),
+        tuple(name for place, name in enumerate(points.columns) if is_running(points.X, points.summary, place)),
+        tuple(name for name in points.used if name.lower() in answers),
         _repeated(points),
     )
 
 
-def _is_running(points: Points, place: int) -> bool:
+def is_running(X: Floats, found: Summary, place: int) -> bool:
     """Whether a column has each of as many consecutive whole numbers as there are rows."""
-    n, found = len(points.X), points.summary
-    low = float(found.low[place])
+    n, low = len(X), float(found.low[place])
     if n < FEWEST_ROWS or found.n_values[place] < n or found.high[place] - low != n - 1 or not low.is_integer():
         return False
     for first in range(0, n, _MARKS):
         seen = np.zeros(min(_MARKS, n - first), dtype=bool)
-        for block in Blocks.from_array(points.X):
+        for block in Blocks.from_array(X):
             numbers = np.asarray(block[:, place]) - low
             if not (numbers == np.round(numbers)).all():
                 return False
@@ -86,7 +90,7 @@ def _is_running(points: Points, place: int) -> bool:
     return True
 
 
-def _repeated(points: Points) -> tuple[tuple[str, str], ...]:
+def _repeated(points: "Points") -> tuple[tuple[str, str], ...]:
     """Columns with the values of an earlier one; those with the same value in every row are not compared."""
     found = points.summary
     alike: dict[object, list[int]] = defaultdict(list)

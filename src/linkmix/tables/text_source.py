@@ -1,6 +1,7 @@
 """A table in a text file, read once or again in batches of rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -9,17 +10,15 @@ import numpy as np
 
 from linkmix.basics.arrays import Floats
 from linkmix.basics.errors import BadFile
+from linkmix.columns import MISSING
 from linkmix.data import scratch
 from linkmix.tables import text
+from linkmix.tables.files import Tally, TextFile
 from linkmix.tables.header import read_header
-from linkmix.tables.text import MISSING, shortened
+from linkmix.tables.mistakes import find_mistakes, no_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MOSTLY = 0.5
-"""A column with a larger share of numbers than this is numeric, and its other values are mistakes."""
-_LIKE_A_NUMBER = r"^\s*[-+]?[$€£¥]?\s*(\d|\.\d|(?i:inf))"
 
 Columns = dict[str, "pa.ChunkedArray"]
 
@@ -36,6 +35,8 @@ class Text:
     path : Path
     header : Header
         What the first line was taken for. It can be changed until the first reading.
+    id_column : str or None
+        Column whose texts must all differ. It can be changed until the first reading.
     size, done : int
         Bytes of the file, and how many of them have been read.
     n_bytes, is_large : int and bool
@@ -44,17 +45,20 @@ class Text:
 
     unit = "B"
 
-    def __init__(self, path: Path) -> None:
-        text.check_text(path)
-        self.path = path
-        self.separator = text.find_separator(path)
-        self.header = read_header(path, self.separator)
-        self.size, self.done = path.stat().st_size, 0
-        self.n_bytes, self.is_large = self.size, self.size > scratch.IN_MEMORY
+    def __init__(self, file: TextFile, missing: Collection[str] = ()) -> None:
+        text.check_text(file)
+        self.file, self.path = file, file.path
+        self.separator = text.find_separator(file)
+        self.header = read_header(file, self.separator)
+        self.id_column: str | None = None
+        self.size, self.done = file.size, 0
+        self.n_bytes = file.n_bytes(scratch.IN_MEMORY)
+        self.is_large = self.n_bytes > scratch.IN_MEMORY
+        self.missing = MISSING | frozenset(missing)
+        self._gaps = gaps_among(missing)
         self._kinds: dict[str, pa.DataType] = {}
+        self._wanted: tuple[str, ...] = ()
         self._blank: set[str] = set()  # columns without a value in the first block of the file
-        self._examples: dict[str, str] = {}  # from columns of texts that look like numbers, such as 70 kg
-        self._odd: set[str] = set()  # columns of numbers that Arrow does not know, such as +5
 
     @property
     def names(self) -> list[str]:
@@ -64,14 +68,15 @@ class Text:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What was assumed about the file."""
-        return () if self.header.remark is None else (self.header.remark,)
+        return self.header.remarks
 
     def choose(self, wanted: Sequence[str], as_text: Sequence[str], as_numbers: Sequence[str]) -> None:
         """Choose columns: the wanted ones by what their first values look like, the others as text or numbers."""
         import pyarrow as pa
 
         self._kinds = {name: pa.string() for name in as_text} | {name: pa.float64() for name in as_numbers}
-        self._as_text = frozenset(as_text)
+        self._as_text, self._as_numbers = frozenset(as_text), frozenset(as_numbers)
+        self._wanted = tuple(wanted)
         unsure = [name for name in wanted if name not in self._kinds]
         if unsure:
             self._kinds |= self._guess(unsure)
@@ -80,22 +85,25 @@ class Text:
         """Whether a column is read as numbers."""
         import pyarrow as pa
 
-        return pa.types.is_floating(self._kinds[name]) or name in self._odd
+        return bool(pa.types.is_floating(self._kinds[name]))
 
-    def kind_of(self, name: str) -> str:
-        """What a column holds that is not read as numbers, in a word."""
-        return f"text, such as {shortened(self._examples[name])}" if name in self._examples else "text"
+    def is_short(self, name: str) -> bool:
+        """Whether the values of a column can be shown."""
+        return True
 
     def is_blank(self, name: str) -> bool:
         """Whether the beginning of the file does not tell what a column holds."""
         return name in self._blank
 
-    def settle(self, name: str, is_number: bool) -> None:
-        """Read a column that may be either as numbers or as text, as other files tell."""
+    def settle(self, name: str, is_number: bool) -> bool:
+        """Read a column as numbers or as text, as other files tell; whether that can be."""
         import pyarrow as pa
 
-        if name in self._blank:
-            self._kinds[name] = pa.float64() if is_number else pa.string()
+        if not is_number:
+            self._kinds[name] = pa.string()
+        elif name in self._blank:
+            self._kinds[name] = pa.float64()
+        return True
 
     def batches(self) -> Iterator[tuple[int, Columns]]:
         """Number of rows and all chosen columns, batch by batch.
@@ -108,28 +116,30 @@ class Text:
         import pyarrow as pa
 
         chosen = [name for name in self.names if name in self._kinds]
-        doubts = {name: _Doubt() for name in chosen if not (self.is_number(name) or name in self._as_text)}
+        n_read = 0
         try:
             for table in self._tables(chosen, self._kinds):
+                n_read += table.num_rows
                 n_rows, columns = table.num_rows, {name: table.column(name) for name in chosen}
                 del table  # so that the memory of a column is freed once the reader is done with it
-                for name, doubt in doubts.items():
-                    doubt.look(columns[name])
                 yield n_rows, columns
         except pa.ArrowInvalid as error:
             self._kinds[self._no_number(str(error), chosen)] = pa.string()
             raise ReadAgain from None
-        odd = {name for name, doubt in doubts.items() if doubt.holds_numbers and self._are_numbers(name)}
-        if odd:
-            self._odd |= odd
-            raise ReadAgain
-        self._examples = {name: doubt.example for name, doubt in doubts.items() if doubt.holds_numbers}
+        self._check_rows(n_read)
 
     def as_numbers(self, name: str, column: "pa.ChunkedArray") -> Floats:
         """Values of a column, NaN where there is none."""
-        if name in self._odd:
-            return np.array([text.as_number(value) for value in column.to_pylist()], dtype=np.float64)
-        return np.asarray(column.to_numpy(), dtype=np.float64)
+        if self.is_number(name):
+            return without_gaps(np.asarray(column.to_numpy(), dtype=np.float64), self._gaps)
+        found = [text.as_number(value, self.missing) for value in column.to_pylist()]  # such as +5
+        if None in found:
+            self.refuse([BadFile(self.path, no_number(column[found.index(None)].as_py()), column=name)])
+        return without_gaps(np.array(found, dtype=np.float64), self._gaps)
+
+    def values(self, name: str, column: "pa.ChunkedArray") -> "Floats | pa.ChunkedArray":
+        """Values of a column, numbers or texts."""
+        return self.as_numbers(name, column) if self.is_number(name) else column
 
     def as_texts(self, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
         """Values of a column as they stand in the file."""
@@ -137,25 +147,29 @@ class Text:
 
     def n_filled(self, column: "pa.ChunkedArray") -> int:
         """Number of texts that are not empty."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        return pc.sum(pc.not_equal(pc.utf8_trim_whitespace(column), "")).as_py() or 0
+        empty = pa.array(sorted({"", *(self.missing - MISSING)}))
+        return len(column) - (pc.sum(pc.is_in(pc.utf8_trim_whitespace(column), value_set=empty)).as_py() or 0)
 
     def place(self, row: int) -> tuple[Path, int | None]:
         """File and line that a row begins on."""
-        return self.path, text.line_of(self.path, self.separator, row, not self.header.is_data)
+        return self.path, text.line_of(self.file, self.separator, row, not self.header.is_data)
 
-    def refuse_text(self, name: str) -> NoReturn:
-        """Name the first value of a column that is not a number."""
-        row, value = next((row, value) for row, value in self._values(name) if text.as_number(value) is None)
-        self._refuse_value(name, value, row)
-
-    def _refuse_value(self, name: str, value: str, row: int) -> NoReturn:
-        remedy = "correct it, leave it empty, or choose other columns"
-        if text.as_number(value.replace(",", ".")) is not None:
-            remedy = "write it with a decimal point and without thousands separators"
-        _, line = self.place(row)
-        raise BadFile(self.path, f"{shortened(value)} is not a number: {remedy}", line, name)
+    def refuse(self, found: Sequence[BadFile]) -> NoReturn:
+        """Raise an error with all mistakes of the file; with those that were found, if a closer look finds none."""
+        candidates = [name for name in self._wanted if name not in self._as_text]
+        mistakes, n_more = find_mistakes(
+            self.file,
+            self.separator,
+            self.header,
+            candidates,
+            chosen=self._as_numbers,
+            id_column=None if self.is_large else self.id_column,
+            missing=self.missing,
+        )
+        raise BadFile.gathered(mistakes or found, n_more) from None
 
     def _guess(self, names: list[str]) -> "dict[str, pa.DataType]":
         """Number or text, by the first block of the file."""
@@ -163,10 +177,10 @@ class Text:
         from pyarrow import csv
 
         try:
-            with csv.open_csv(self.path, **self._options(names, None)) as reader:
+            with self.file.open() as file, csv.open_csv(_as_arrow(file), **self._options(names, None)) as reader:
                 schema = reader.schema
         except pa.ArrowInvalid:
-            self._refuse_shape()
+            self._n_records()
             raise
         self._blank = {name for name in names if pa.types.is_null(schema.field(name).type)}
         numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)
@@ -185,27 +199,41 @@ class Text:
         self.done = 0
         if not self.is_large:
             self.done = self.size
-            yield csv.read_csv(self.path, **self._options(names, kinds))
+            if self.file.sheet is None and not self.file.is_packed:
+                yield csv.read_csv(self.path, **self._options(names, kinds))
+                return
+            with self.file.open() as file:
+                yield csv.read_csv(_as_arrow(file), **self._options(names, kinds))
             return
-        with pa.OSFile(str(self.path)) as file, csv.open_csv(file, **self._options(names, kinds)) as reader:
-            yield reader.schema.empty_table()
-            for batch in reader:
-                self.done = file.tell()
-                yield pa.Table.from_batches([batch])
-
-    def _values(self, name: str) -> Iterator[tuple[int, str]]:
-        """Row and value of a column, as it stands in the file."""
-        import pyarrow as pa
-
-        row = 0
-        for table in self._tables([name], {name: pa.string()}):
-            yield from enumerate(table.column(0).to_pylist(), row)
-            row += table.num_rows
+        with self.file.open() as file:
+            self._counted = Tally(file)
+            with csv.open_csv(_as_arrow(self._counted), **self._options(names, kinds)) as reader:
+                yield reader.schema.empty_table()
+                for batch in reader:
+                    self.done = self._counted.place
+                    yield pa.Table.from_batches([batch])
 
     @cached_property
+    def _counted(self) -> Tally:
+        """Lines and quotes of a file in memory; those of a large one are counted while it is read."""
+        tally = Tally(io.BytesIO())
+        for block in self.file.blocks():
+            tally.count(block)
+        return tally
+
+    @property
     def _has_quotes(self) -> bool:
         """Whether values may hold line breaks, which keeps Arrow from reading blocks side by side."""
-        return self.is_large or _holds(self.path, b'"')
+        return self.is_large or self._counted.has_quotes
+
+    def _check_rows(self, n_rows: int) -> None:
+        """Refuse a file in which a quote hides rows: Arrow takes one that is never closed for the rest of the file."""
+        n_records = n_rows + (not self.header.is_data)
+        if self._counted.has_quotes and self._counted.n_lines != n_records and (n := self._n_records()) != n_records:
+            problem = (
+                f'{n:,} lines are read as {n_records:,} because of quotes inside values: double them, as in "5"" disk"'
+            )
+            raise BadFile(self.path, problem)
 
     def _options(self, names: list[str], kinds: "Mapping[str, pa.DataType] | None") -> dict[str, Any]:
         from pyarrow import csv
@@ -217,7 +245,7 @@ class Text:
             "convert_options": csv.ConvertOptions(
                 include_columns=names,
                 column_types=kinds,
-                null_values=sorted(MISSING),
+                null_values=sorted(self.missing),
                 strings_can_be_null=False,
                 quoted_strings_can_be_null=True,
             ),
@@ -227,7 +255,7 @@ class Text:
         """The column that made Arrow fail; an error if it failed for another reason."""
         import pyarrow as pa
 
-        self._refuse_shape()
+        self._n_records()
         for name in names:  # Arrow names a column by its number among all, or by nothing
             if pa.types.is_floating(self._kinds[name]):
                 try:
@@ -237,58 +265,31 @@ class Text:
                     return name
         raise BadFile(self.path, f"{message}: correct the file")
 
-    def _refuse_shape(self) -> None:
-        """Refuse a file that is not UTF-8, has an unclosed quote, or rows of different lengths."""
-        n_columns = len(self.names)
-        for line, record in text.records(self.path, self.separator):
-            if len(record) != n_columns:
-                what = "values are" if len(record) != 1 else "value is"
-                raise BadFile(
-                    self.path,
-                    f"{len(record)} {what} on a line of a file with {n_columns} columns: "
-                    "add what is missing, remove what is too much, or put a value with a separator in quotes",
-                    line,
-                )
-
-    def _are_numbers(self, name: str) -> bool:
-        """Whether all values of a column are numbers; an error, if most but not all are."""
-        n_filled, n_wrong, first = 0, 0, None
-        for row, value in self._values(name):
-            if value.strip() not in MISSING:
-                n_filled += 1
-                if text.as_number(value) is None:
-                    n_wrong, first = n_wrong + 1, first or (row, value)
-        if first is not None and n_filled - n_wrong > MOSTLY * n_filled:
-            self._refuse_value(name, first[1], first[0])
-        return not n_wrong and n_filled > 0
+    def _n_records(self) -> int:
+        """Number of records; an error if it is not UTF-8, has an unclosed quote, or rows of different lengths."""
+        n_columns, n = len(self.names), 0
+        try:
+            for _, record in text.records(self.file, self.separator):
+                if len(record) != n_columns:
+                    self.refuse([])
+                n += 1
+        except BadFile as error:
+            self.refuse([error])
+        return n
 
 
-class _Doubt:
-    """How many texts of a column look like numbers."""
-
-    def __init__(self) -> None:
-        self.n_alike = self.n_filled = 0
-        self.example = ""
-
-    def look(self, column: "pa.ChunkedArray") -> None:
-        """Count texts."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        alike = pc.match_substring_regex(column, _LIKE_A_NUMBER)
-        missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(sorted(MISSING)))
-        n_alike = pc.sum(alike).as_py() or 0
-        if n_alike and not self.n_alike:
-            self.example = column[pc.index(alike, True).as_py()].as_py()
-        self.n_alike += n_alike
-        self.n_filled += len(column) - (pc.sum(missing).as_py() or 0)
-
-    @property
-    def holds_numbers(self) -> bool:
-        """Whether it is worth checking each value; for most text columns it is not."""
-        return self.n_alike > MOSTLY * self.n_filled
+def gaps_among(missing: Collection[str]) -> Floats:
+    """Numbers that stand for a missing value, such as -999."""
+    numbers = [text.as_number(value) for value in missing]
+    return np.array([number for number in numbers if number is not None and number == number], dtype=np.float64)
 
 
-def _holds(path: Path, what: bytes) -> bool:
-    with path.open("rb") as file:
-        return any(what in block for block in iter(lambda: file.read(2**22), b""))
+def without_gaps(values: Floats, gaps: Floats) -> Floats:
+    """Values with NaN in place of the numbers that stand for a missing one."""
+    return np.where(np.isin(values, gaps), np.nan, values) if len(gaps) else values
+
+
+def _as_arrow(file: Any) -> "pa.PythonFile":
+    import pyarrow as pa
+
+    return pa.PythonFile(file, mode="r")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linkmix.app.cli.failures import BadInput, bad_input, extras_needed
-from linkmix.app.cli.options import FILE, id_option, points_argument, seed_option, wrong_option
+from linkmix.app.cli.options import FILE, Reading, points_argument, reading_options, seed_option, wrong_option
 from linkmix.app.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ QUESTION = "[s]ame, [d]ifferent, [u]nsure, undo with [z], [q]uit"
     show_default=True,
     help="File of links: what is in it is known, and answers are added to it.",
 )
-@id_option
+@reading_options("id_column", "missing", "sheet")
 @click.option("--strategy", default="cover", show_default=True, help="How pairs are chosen; see docs/questions.md.")
 @wrong_option
 @click.option(
@@ -44,7 +44,7 @@ def ask(
     model: Path,
     points: Path,
     links_path: Path,
-    id_column: str | None,
+    reading: Reading,
     strategy: str,
     wrong: float,
     audit: int | None,
@@ -63,22 +63,22 @@ def ask(
     """  # noqa: D301
     with extras_needed(), bad_input():
         from linkmix.app.cli.points import refuse_gaps
-        from linkmix.app.cli.saved_models import load, read_for, scaled
+        from linkmix.app.cli.saved_models import load, read_for
         from linkmix.links import Links
         from linkmix.queries import STRATEGIES, Questioner
         from linkmix.tables import read_links
 
         if strategy not in STRATEGIES:
             raise BadInput(f"--strategy {strategy} is not known: choose from {', '.join(STRATEGIES)}")
-        saved, notes = load(model)
-        table = read_for(notes, points, id_column, texts=True)
+        saved = load(model)
+        table = read_for(saved, points, reading, texts=True)
         refuse_gaps(points, table, saved, "this model")
         before = read_links(links_path, table.ids) if links_path.exists() else Links()
-        labels = saved.predict(scaled(table.X, notes))
+        labels = saved.probabilities(table.X).argmax(axis=1)
         say("Looking for the first question ...")
         asker = Questioner(
-            table.X,
-            int(getattr(saved, "n_classes_", saved.n_classes)),
+            table.coded,
+            saved.n_classes,
             strategy=strategy,
             links=Links(before.must, before.cannot),
             labels=labels,
@@ -155,7 +155,8 @@ def read_key() -> str:
 def show_pair(table: "Points", a: int, b: int) -> None:
     """Print two rows side by side, with a mark where they differ."""
     rows = [("id", str(table.ids[a]), str(table.ids[b]))]
-    rows += [(name, f"{table.X[a, j]:g}", f"{table.X[b, j]:g}") for j, name in enumerate(table.columns)]
+    shown = [j for j, owner in enumerate(table.owners) if owner not in table.texts]
+    rows += [(table.columns[j], table.written(a, j), table.written(b, j)) for j in shown]
     rows += [(name, str(values[a]), str(values[b])) for name, values in table.texts.items()]
     cells = [[_short(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(3)]

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkmix.app.cli.failures import bad_input, conflict_by_ids, extras_needed
-from linkmix.app.cli.options import FILE, id_option, points_argument
-from linkmix.app.cli.terminal import watched
+from linkmix.app.cli.options import FILE, Reading, points_argument, reading_options
 
 if TYPE_CHECKING:
     from linkmix.tables import Examination, Points
@@ -19,8 +18,8 @@ SHOWN = 20
 @click.command("check-links")
 @points_argument
 @click.argument("links", type=FILE)
-@id_option
-def check_links(points: Path, links: Path, id_column: str | None) -> None:
+@reading_options("id_column", "sheet")
+def check_links(points: Path, links: Path, reading: Reading) -> None:
     """Find mistakes in a file of links.
 
     Lists unknown ids, repetitions and contradictions, each contradiction with the shortest chain of must-links; counts
@@ -34,9 +33,9 @@ def check_links(points: Path, links: Path, id_column: str | None) -> None:
     """  # noqa: D301
     with extras_needed(), bad_input():
         from linkmix.app.cli.notes import tell
-        from linkmix.tables import examine_links, read_points
+        from linkmix.tables import examine_links, read_id_column
 
-        table = read_points(points, id=id_column, texts=False, progress=watched())
+        table = read_id_column(points, reading.id_column, sheet=reading.sheet)
         tell(table.remarks)
         found = examine_links(links, table.ids)
     show(found, table)

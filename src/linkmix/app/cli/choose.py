@@ -9,10 +9,9 @@ from linkmix.app.cli.failures import bad_input, extras_needed, named_by_ids
 from linkmix.app.cli.options import (
     FILE,
     Classes,
-    columns_option,
-    id_option,
-    leave_out_option,
+    Reading,
     points_argument,
+    reading_options,
     seed_option,
 )
 from linkmix.app.cli.terminal import print_table, progress, say, watched
@@ -22,17 +21,13 @@ from linkmix.app.cli.terminal import print_table, progress, say, watched
 @points_argument
 @click.option("--links", type=FILE, help="File with links, as for linkmix fit.")
 @click.option("--classes", type=Classes(), default="auto", show_default=True, help="Number of classes, if you know it.")
-@id_option
-@columns_option
-@leave_out_option
+@reading_options()
 @seed_option
 def choose(
     points: Path,
     links: Path | None,
     classes: int | str,
-    id_column: str | None,
-    columns: list[str] | None,
-    leave_out: list[str],
+    reading: Reading,
     seed: int,
 ) -> None:
     """Choose the number of classes and the shape of the mixture.
@@ -46,22 +41,25 @@ def choose(
       linkmix choose points.csv --links links.csv --classes 3 --columns height,weight
     """  # noqa: D301
     with extras_needed(), bad_input():
-        from linkmix.app.cli.notes import as_option, cautions, tell
-        from linkmix.app.cli.points import read, standardised
+        from linkmix.app.cli.notes import cautions, tell
+        from linkmix.app.cli.points import only_numbers, read, standardised
         from linkmix.search import AutoLinkMixture
         from linkmix.search.choice import compare_shapes
 
-        table, known = read(points, id_column, columns, links, leave_out=leave_out)
-        tell(cautions(table, chosen=columns is not None))
+        table, known = read(points, reading, links)
+        losses: list[str] = []
+        plain = only_numbers(table, "--method linkmix", losses)
+        tell(cautions(table, chosen=reading.columns is not None) + losses)
         choice = None
         with named_by_ids(links, table):
             if classes == "auto":
                 say("Comparing 2 to 50 classes ...")
-                model = AutoLinkMixture("auto", verbose=watched(), random_state=seed).fit(table.X, links=known)
+                model = AutoLinkMixture("auto", verbose=watched(), random_state=seed)
+                model.fit(table.coded, links=known)
                 choice, n_classes = model.choice_, model.n_classes_
             else:
                 n_classes = int(classes)
-            X = standardised(table)[:, ~table.summary.constant]
+            X = standardised(plain)
             shapes = compare_shapes(X, known, n_classes, random_state=seed, progress=progress("shapes", "fit"))
         if not len(shapes):
             raise ValueError(f"{points}: no shape can be fitted to {len(X)} rows: give more rows, or fewer classes")
@@ -94,7 +92,6 @@ def choose(
     ]
     print_table(["clusters per class", "covariance", "links missed by the points alone", "BIC", ""], rows)
     given = "" if links is None else f" --links {links}"
-    for flag, names in (("--columns", columns), ("--leave-out", leave_out)):
-        given += f" {flag} {shlex.quote(as_option(names))}" if names else ""
+    given += f" {shlex.join(reading.as_typed)}" if reading.as_typed else ""
     chosen = f"--clusters-per-class {best['clusters_per_class']} --covariance {best['covariance_type']}"
     click.echo(f"\nlinkmix fit {points}{given} --classes {n_classes} --method linkmix {chosen} --scale")

@@ -11,12 +11,11 @@ from linkmix.app.cli.options import (
     ColumnName,
     Names,
     Numbers,
-    columns_option,
-    id_option,
+    Reading,
     jobs_option,
-    leave_out_option,
     out_option,
     points_argument,
+    reading_options,
 )
 from linkmix.app.cli.terminal import print_table, watched
 
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @points_argument
 @click.option("--truth", type=ColumnName(), required=True, help="Column with the true class of each row.")
-@id_option
-@columns_option
-@leave_out_option
+@reading_options()
 @click.option("--methods", type=Names(), help="Methods, separated by commas. Default: all.")
 @click.option(
     "--n-links",
@@ -51,9 +48,7 @@ if TYPE_CHECKING:
 def compare(
     points: Path,
     truth: str,
-    id_column: str | None,
-    columns: list[str] | None,
-    leave_out: list[str],
+    reading: Reading,
     methods: list[str] | None,
     n_links: list[int],
     trials: int,
@@ -76,16 +71,19 @@ def compare(
         import numpy as np
 
         from linkmix.app.cli.notes import cautions, tell
-        from linkmix.app.cli.points import read, standardised
+        from linkmix.app.cli.points import only_numbers, read, standardised
         from linkmix.basics.errors import BadFile
         from linkmix.basics.files import aside
         from linkmix.plots import save_picture
         from linkmix.study.comparison import compare as run
         from linkmix.study.paper.figures import purity_against_links
         from linkmix.study.registry import METHODS
+        from linkmix.tables.files import stem_of
 
-        table, _ = read(points, id_column, columns, None, text_columns=[truth], leave_out=leave_out)
-        tell(cautions(table, chosen=columns is not None))
+        table, _ = read(points, reading, None, text_columns=[truth])
+        losses: list[str] = []
+        table = only_numbers(table, "compare", losses)
+        tell(cautions(table, chosen=reading.columns is not None) + losses)
         y = table.texts[truth]
         if "" in set(y):
             row = int(np.flatnonzero(y == "")[0])
@@ -99,7 +97,7 @@ def compare(
             )
         X = standardised(table) if scale else table.X
         folder.mkdir(parents=True, exist_ok=True)
-        name = points.stem
+        name = stem_of(points)
         runs = run(
             {name: (X, y.astype(str))},
             methods,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from linkmix.tables import Points
 
 SECONDS_TO_CLEAN_UP = 2.0
+_EXTRAS = {"openpyxl": "app,xlsx"}
 _APP = ("jinja2", "matplotlib", "PIL", "pandas", "plotly", "pyarrow", "starlette", "tqdm", "uvicorn")
 
 
@@ -109,6 +110,8 @@ def extras_needed() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in _APP:
+        if package not in (*_APP, *_EXTRAS):
             raise
-        raise click.ClickException(f"this command needs {package}: pip install 'linkmix[app]'") from None
+        extra = _EXTRAS.get(package, "app")
+        what = "a spreadsheet" if package == "openpyxl" else "this command"
+        raise click.ClickException(f"{what} needs {package}: pip install 'linkmix[{extra}]'") from None

@@ -1,5 +1,6 @@
 """The command fit."""
 
+import itertools
 import shlex
 import sys
 import warnings
@@ -13,24 +14,26 @@ from linkmix.app.cli.options import (
     FILE,
     Classes,
     MethodName,
-    columns_option,
-    id_option,
-    leave_out_option,
+    Reading,
     out_option,
     points_argument,
+    reading_options,
     seed_option,
 )
 from linkmix.app.cli.terminal import say, watched
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from linkmix.app.report import Result
+    from linkmix.app.report.numbers import Profiles
     from linkmix.basics.arrays import Floats, Ints
     from linkmix.links import Links
     from linkmix.tables import Points
 
-LABELS, MODEL, REPORT = "labels.csv", "model.linkmix", "report.html"
+LABELS, MODEL, REPORT, JOINED = "labels.csv", "model.linkmix", "report.html", "joined.csv"
+MOST_WEIGHED = 500
+"""With more columns than this, how much each of them decides is not said: it takes too long."""
 MOST_COLUMNS = 2000
 """Limit for full covariances: beyond it they have more entries than can be estimated, and fill the memory."""
 
@@ -38,7 +41,9 @@ MOST_COLUMNS = 2000
 @click.command()
 @points_argument
 @click.option(
-    "--links", type=FILE, help="File with links: CSV with columns a, b and kind, COP-KMeans text, or JSON lines."
+    "--links",
+    type=FILE,
+    help="File with links: a table with columns a, b and kind, COP-KMeans text, or JSON lines.",
 )
 @click.option(
     "--classes",
@@ -47,9 +52,7 @@ MOST_COLUMNS = 2000
     show_default=True,
     help="Number of classes; auto takes the smallest number that explains the links about as well as any.",
 )
-@id_option
-@columns_option
-@leave_out_option
+@reading_options()
 @click.option(
     "--method",
     type=MethodName(),
@@ -85,15 +88,14 @@ MOST_COLUMNS = 2000
     help="Address of a running Dask scheduler, such as tcp://host:8786, whose workers read the files and run EM.  "
     "[only with mixtures]",
 )
+@click.option("--join", is_flag=True, help="Also write joined.csv: the table as it is, with the labels beside it.")
 @seed_option
 @out_option("linkmix-out", "labels, model and report")
 def fit(
     points: Path,
     links: Path | None,
     classes: int | str,
-    id_column: str | None,
-    columns: list[str] | None,
-    leave_out: list[str],
+    reading: Reading,
     method: str,
     clusters_per_class: int | None,
     covariance: str | None,
@@ -103,21 +105,25 @@ def fit(
     noise: bool,
     known_noise: Path | None,
     cluster: str | None,
+    join: bool,
     seed: int,
     folder: Path,
 ) -> None:
     """Cluster the rows of a table with links.
 
-    POINTS is a CSV, TSV or Parquet file with one row per point, or many of them as one table: a folder, or a pattern in
-    quotes. It may be larger than the memory. Says first how good the result is, as far as the links tell. Writes
-    labels.csv (id, label, confidence and the probability of each class), model.linkmix for linkmix predict, and
-    report.html, a page that shows the classes.
+    POINTS is a CSV, TSV, Parquet, Feather or Excel file with one row per point, also compressed (.csv.gz), or many of
+    them as one table: a folder, or a pattern in quotes. It may be larger than the memory. Columns may hold numbers
+    (also "10,216.49" or "70 kg"), categories, truth values, dates and texts; says which were used, and which not.
+    Says first how good the result is, as far as the links tell. Writes labels.csv (id, label, confidence and the
+    probability of each class), model.linkmix for linkmix predict, and report.html, a page that shows the classes. The
+    files of an earlier run in the same folder are kept in its folder earlier-1, earlier-2 and so on.
 
     \b
     Examples:
       linkmix fit points.csv --links links.csv --classes 3
       linkmix fit cells.parquet --id cell --links links.jsonl --columns area,length --out cells
-      linkmix fit points.csv --links links.csv --leave-out customer_id,class
+      linkmix fit points.csv --links links.csv --leave-out class --as zip=category --as customer_id=number
+      linkmix fit survey.xlsx --sheet answers --na '?,n/d' --as size=ordered:S<M<L --join
       linkmix fit points.csv --links links.csv --classes 3 --method linkmix --covariance diag --scale
       linkmix fit 'parts/*.parquet' --links links.csv --classes 3
       linkmix fit '/shared/parts/*.parquet' --links links.csv --classes 3 --cluster tcp://host:8786
@@ -125,7 +131,7 @@ def fit(
     settings = {"clusters_per_class": clusters_per_class, "covariance_type": covariance, "coupling": coupling}
     with extras_needed(), bad_input():
         from linkmix.app.cli.notes import about
-        from linkmix.app.cli.points import read, standardised
+        from linkmix.app.cli.points import as_given, only_numbers, read, standardised
 
         if known_noise is not None and not noise:
             raise BadInput("--known-noise has no effect without --noise: add --noise")
@@ -133,19 +139,27 @@ def fit(
         if cluster is not None:
             check_cluster(cluster, model, method)
         ready(folder)
-        table, known = read(points, id_column, columns, links, leave_out=leave_out)
+        table, known = read(points, reading, links)
+        losses: list[str] = []
+        if not method.startswith("auto"):
+            table = only_numbers(table, f"--method {method}", losses)
         check(points, table, known, model, classes, method)
-        about_model: dict[str, Any] = {"columns": list(table.columns), "id": table.id_column, "method": method}
+        about_model: dict[str, Any] = {"columns": list(table.used), "id": table.id_column, "method": method}
+        about_model |= {"missing": list(reading.missing)} if reading.missing else {}
+        about_model |= {} if table.recipe is None else {"recipe": table.recipe}
         if scale:
             about_model |= {"center": table.summary.mean, "spread": table.summary.scale}
         X = standardised(table) if scale else table.X
+        coded = as_given(X, table.recipe if method.startswith("auto") else None)
         say(f"Fitting {len(X):,} points with {method} ...")
         of_noise = None if known_noise is None else known_labels(known_noise, table)
-        notes = about(table, chosen=columns is not None)
+        notes = about(table, chosen=reading.columns is not None) + losses
         with warnings.catch_warnings(record=True) as caught, named_by_ids(links, table):
             warnings.simplefilter("always")
             if cluster is None:
-                model.fit(X, of_noise, links=known)
+                model.fit(coded, of_noise, links=known)
+            elif table.recipe is not None:
+                raise BadInput("--cluster reads plain numbers alone: choose such columns with --columns")
             else:
                 fit_on(cluster, model, table.files or (points,), table, known, scale, of_noise)
         notes += dict.fromkeys(str(warning.message) for warning in caught if warning.category is not FutureWarning)
@@ -156,10 +170,12 @@ def fit(
                 "model predicts from the columns as they are"
             )
         result = summarise(model, X, table, known, method, notes, points, links)
-        del X
+        del X, coded
         say(f"Writing to {folder} ...")
-        written = write(folder, result, about_model)
+        written, earlier = write(folder, result, about_model, points if join else None, reading.sheet)
     show(result, written)
+    if earlier is not None:
+        click.echo(f"The files of the earlier run are in {earlier}.")
 
 
 def make(
@@ -289,40 +305,70 @@ def summarise(
     links_path: Path | None,
 ) -> "Result":
     """What labels, report and summary are made from."""
-    from linkmix.app.cli.saved_models import noise_of, probabilities_of
+    from linkmix.app.cli.points import as_given
+    from linkmix.app.cli.saved_models import Saved
     from linkmix.app.report import Result
+    from linkmix.search.importance import column_weights
     from linkmix.study.registry import METHODS
 
-    probabilities = probabilities_of(model, X, {}) if hasattr(model, "predict_proba") else None
+    notes_of_model = {"columns": table.used, "recipe": table.recipe}
+    probabilities = Saved(model, notes_of_model).probabilities(X) if hasattr(model, "predict_proba") else None
+    is_quick = probabilities is not None and 1 < table.X.shape[1] <= MOST_WEIGHED
+    weights = column_weights(model, as_given(X, getattr(model, "recipe_", None))) if is_quick else None
     sources = (points_path.name,) if links_path is None else (points_path.name, links_path.name)
     n_classes = int(getattr(model, "n_classes_", model.n_classes))
     typed = shlex.join(["linkmix", *sys.argv[1:]]) if Path(sys.argv[0]).name == "linkmix" else "linkmix fit"
     what = METHODS[method].what
-    noise = noise_of(model, X, {})
+    noise = Saved(model, notes_of_model).noise(X)
     return Result(
-        table, links, model.labels_, probabilities, model, n_classes, method, what, typed, sources, tuple(notes), noise
+        table,
+        links,
+        model.labels_,
+        probabilities,
+        model,
+        n_classes,
+        method,
+        what,
+        typed,
+        sources,
+        tuple(notes),
+        noise,
+        weights,
     )
 
 
-def write(folder: Path, result: "Result", notes: dict[str, Any]) -> list[tuple[Path, str]]:
-    """Write labels, model and report: all are complete before the first one gets its name."""
+def write(
+    folder: Path, result: "Result", notes: dict[str, Any], joined: Path | None, sheet: str | None
+) -> tuple[list[tuple[Path, str]], Path | None]:
+    """Write labels, model and report: all are complete before the first one gets its name.
+
+    Returns what was written, and the folder to which the files of an earlier run went.
+    """
     from contextlib import ExitStack
 
     from linkmix.app.report import page
     from linkmix.basics.files import aside
     from linkmix.mixture import model_file
-    from linkmix.tables import write_labels
+    from linkmix.tables import write_joined, write_labels
 
     id_name = result.points.id_column or "id"
     with ExitStack() as stack:
-        html = stack.enter_context(aside(folder / REPORT))
+        places: dict[str, Path] = {}
+        html = places[REPORT] = stack.enter_context(aside(folder / REPORT))
         html.write_text(page(result), encoding="utf-8")
         shown = "the classes, what sets them apart, and links worth a second look; open it in a browser"
         written = [(folder / REPORT, shown)]
         if result.probabilities is not None:
-            model_file.save(stack.enter_context(aside(folder / MODEL)), result.model, notes)
+            places[MODEL] = stack.enter_context(aside(folder / MODEL))
+            model_file.save(places[MODEL], result.model, notes)
             written.append((folder / MODEL, "the model, for linkmix predict and linkmix explain"))
-        labels = stack.enter_context(aside(folder / LABELS))
+        if joined is not None:
+            places[JOINED] = stack.enter_context(aside(folder / JOINED))
+            names = [*result.points.used, *result.points.unused]
+            found = (result.labels, result.probabilities)
+            write_joined(places[JOINED], joined, *found, noise=result.noise, wanted=names, sheet=sheet)
+            written.append((folder / JOINED, f"{joined.name} with the labels as its last columns"))
+        labels = places[LABELS] = stack.enter_context(aside(folder / LABELS))
         write_labels(
             labels, result.points.ids, result.labels, result.probabilities, noise=result.noise, id_name=id_name
         )
@@ -332,19 +378,30 @@ def write(folder: Path, result: "Result", notes: dict[str, Any]) -> list[tuple[P
             columns = f"id, label, confidence and probability of each class{calibrated}"
             columns += "" if result.noise is None else "; noise is the probability of no class (not calibrated)"
         written.append((folder / LABELS, columns))
-    if result.probabilities is None:
-        (folder / MODEL).unlink(missing_ok=True)  # of an earlier fit, which these labels do not come from
-    return written[::-1]
+        earlier = keep_earlier(folder, places)
+    return written[::-1], earlier
+
+
+def keep_earlier(folder: Path, places: "Mapping[str, Path]") -> Path | None:
+    """Move the files of an earlier run to a folder of their own, unless the new ones are the same."""
+    import filecmp
+
+    there = [name for name in (LABELS, MODEL, REPORT, JOINED) if (folder / name).is_file()]
+    if all(name in places and filecmp.cmp(folder / name, places[name], shallow=False) for name in there):
+        return None
+    earlier = next(folder / f"earlier-{n}" for n in itertools.count(1) if not (folder / f"earlier-{n}").exists())
+    earlier.mkdir()
+    for name in there:
+        (folder / name).replace(earlier / name)
+    return earlier
 
 
 def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     """Print the summary: first of all how good the result is."""
-    import numpy as np
-
-    from linkmix.app.report import columns_in_words, links_in_words, noise_in_words
+    from linkmix.app.report import columns_in_words, deciding_in_words, links_in_words, noise_in_words
 
     click.echo(f"{result.how_good}\n")
-    n, d = result.points.X.shape
+    n, d = len(result.points.X), len(result.points.used)
     said = ", ".join(
         f"{number:,} {one if number == 1 else many}"
         for number, one, many in (
@@ -358,23 +415,38 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
         click.echo(noise_in_words(result.n_noise, n))
     if len(result.link_table):
         click.echo(links_in_words(result))
-    for sentence in columns_in_words(result.points):
+    for sentence in columns_in_words(result.points, result.model):
         click.echo(sentence)
     for note in result.notes:
         click.echo(f"Note: {note}.")
+    if result.weights is not None and result.weights.any():
+        click.echo(deciding_in_words(result.points.used, result.weights))
     click.echo()
-    differences, confidence, rows = result.profiles.differences, result.confidence, []
+    confidence, rows = result.confidence, []
     for m, size in enumerate(result.sizes):
-        top = np.argsort(-np.abs(differences[m]), kind="stable")[:3]
-        apart = ", ".join(f"{result.points.columns[j]} {differences[m, j]:+.1f}" for j in top if differences[m, j])
         sure = "" if confidence is None or not size else f"{confidence.means[m]:.3f}"
-        rows.append([str(m), f"{size:,}", f"{100 * size / n:.1f} %", sure, "  " + (apart if size else "no points")])
+        apart = ", ".join(traits(result.profiles, m)) if size else "no points"
+        rows.append([str(m), f"{size:,}", f"{100 * size / n:.1f} %", sure, f"  {apart}"])
     if result.noise is not None:
         rows.append(["none", f"{result.n_noise:,}", f"{100 * result.n_noise / n:.1f} %", "", "  label -1"])
     print_classes(["class", "points", "share", "confidence"], rows)
     click.echo()
     for path, what in written:
         click.echo(f"{path}: {what}")
+
+
+def traits(profiles: "Profiles", m: int) -> list[str]:
+    """What sets a class apart: numbers in standard deviations, levels by their share."""
+    said = []
+    for trait in profiles.top(m, 3):
+        if not profiles.differences[m, trait]:
+            continue
+        if profiles.shares[trait]:
+            share, overall = 100 * profiles.means[m, trait], 100 * profiles.center[trait]
+            said.append(f"{profiles.names[trait]} {share:.0f} % (overall {overall:.0f} %)")
+        else:
+            said.append(f"{profiles.names[trait]} {profiles.differences[m, trait]:+.1f}")
+    return said
 
 
 def print_classes(names: list[str], rows: list[list[str]]) -> None:

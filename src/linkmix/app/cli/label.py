@@ -7,10 +7,9 @@ import click
 from linkmix.app.cli.failures import BadInput, bad_input, extras_needed
 from linkmix.app.cli.options import (
     FILE,
-    columns_option,
-    id_option,
-    leave_out_option,
+    Reading,
     points_argument,
+    reading_options,
     seed_option,
     wrong_option,
 )
@@ -22,15 +21,13 @@ DEFAULT_PORT = 8765
 @click.command()
 @points_argument
 @click.option("--classes", type=click.IntRange(1, 1000), required=True, help="Number of classes.")
-@id_option
 @click.option(
     "--links",
     type=FILE,
     help="File of links: it is read if it exists, and answers are added to it. By default the name of POINTS with "
     "-links.csv at its end.",
 )
-@columns_option
-@leave_out_option
+@reading_options()
 @wrong_option
 @click.option(
     "--noise",
@@ -62,10 +59,8 @@ DEFAULT_PORT = 8765
 def label(
     points: Path,
     classes: int,
-    id_column: str | None,
     links: Path | None,
-    columns: list[str] | None,
-    leave_out: list[str],
+    reading: Reading,
     wrong: float,
     noise: bool,
     audit: int,
@@ -91,14 +86,18 @@ def label(
         from linkmix.app.cli.notes import cautions, tell
         from linkmix.app.label import server
         from linkmix.app.label.session import Session
+        from linkmix.app.report import columns_in_words
         from linkmix.tables import read_points
+        from linkmix.tables.files import stem_of
 
         say(f"Reading {points} ...")
-        table = read_points(points, id=id_column, columns=columns, leave_out=leave_out)
-        tell(cautions(table, chosen=columns is not None))
+        table = read_points(points, **reading.arguments)
+        for sentence in columns_in_words(table):
+            click.echo(sentence, err=True)
+        tell(cautions(table, chosen=reading.columns is not None))
         if links is None and table.files:
             raise BadInput("--links is missing: say where the answers about a table of several files go")
-        links = links or points.with_name(f"{points.stem}-links.csv")
+        links = links or points.with_name(f"{stem_of(points)}-links.csv")
         listener = server.listen(host, port)
         try:
             session = Session(table, classes, links, points.parent, wrong=wrong, noise=noise, n_audit=audit, seed=seed)

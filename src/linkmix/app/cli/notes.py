@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkmix.app.cli.options import as_option
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -34,9 +36,8 @@ def about(table: "Points", *, chosen: bool) -> list[str]:
         first, last = table.files[0].name, table.files[-1].name
         notes.append(f"{len(table.files):,} files are one table, in the order of their names: from {first} to {last}")
     notes += cautions(table, chosen=chosen)
-    n_missing = table.X.size - int(table.summary.n_values.sum())
-    if n_missing:
-        notes.append(f"{n_missing:,} values are missing; each class fills them in with what it expects")
+    if table.n_missing:
+        notes.append(f"{table.n_missing:,} values are missing; each class fills them in with what it expects")
     return notes
 
 
@@ -76,19 +77,3 @@ def _remedy(names: list[str], chosen: bool) -> str:
     if len(names) > MOST_PAIRS:
         return "leave them out with --leave-out if that is wrong"
     return f"if that is wrong, add --leave-out {shlex.quote(as_option(names))}"
-
-
-def as_option(names: list[str]) -> str:
-    """Names as ``--columns`` and ``--leave-out`` take them: in quotes where they hold commas.
-
-    Examples
-    --------
-    >>> as_option(["age", "a, b"])
-    'age,"a, b"'
-    """
-    import csv
-    import io
-
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()

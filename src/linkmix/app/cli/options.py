@@ -1,6 +1,8 @@
 """Options that several commands share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,29 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         if not all(names):
             self.fail(f"{value!r} holds an empty name: separate names by single commas", param, ctx)
         return names
+
+
+class KindOf(click.ParamType):  # type: ignore[type-arg]
+    """A column and what it is taken for: COLUMN=KIND."""
+
+    name = "COLUMN=KIND"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Split a text at its first sign of equality."""
+        with imports_that_stay():
+            from linkmix.columns import KINDS
+            from linkmix.columns.wishes import read_wishes
+
+        if isinstance(value, tuple):
+            return value[0], value[1]
+        column, _, kind = (part.strip() for part in str(value).partition("="))
+        if not column or not kind:
+            self.fail(f"{value!r} is not COLUMN=KIND, with one of the kinds {', '.join(KINDS)}", param, ctx)
+        try:
+            read_wishes({column: kind}, [column])
+        except ValueError as error:
+            self.fail(str(error).replace(f"kinds[{column!r}] is", f"{column!r} is to be"), param, ctx)
+        return column, kind
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]
@@ -111,18 +136,112 @@ class ColumnName(click.ParamType):  # type: ignore[type-arg]
 
 
 points_argument = click.argument("points", type=click.Path(path_type=Path))  # a file, a folder or a pattern
-id_option = click.option(
-    "--id",
-    "id_column",
-    type=ColumnName(),
-    help="Column with the ids. Default: the column named id, or row numbers from 0 if there is none.",
-)
-columns_option = click.option(
-    "--columns", type=Names(), help="Columns to cluster by, separated by commas. Default: all numeric columns."
-)
-leave_out_option = click.option(
-    "--leave-out", type=Names(), default=[], help="Columns not to cluster by, separated by commas."
-)
+_READING = {
+    "id_column": click.option(
+        "--id",
+        "id_column",
+        type=ColumnName(),
+        help="Column with the ids. Default: the column named id, or row numbers from 0 if there is none.",
+    ),
+    "columns": click.option(
+        "--columns", type=Names(), help="Columns to cluster by, separated by commas. Default: all that can be used."
+    ),
+    "leave_out": click.option(
+        "--leave-out", type=Names(), default=[], help="Columns not to cluster by, separated by commas."
+    ),
+    "kinds": click.option(
+        "--as",
+        "kinds",
+        type=KindOf(),
+        multiple=True,
+        help="What a column is taken for, such as zip=category, size=ordered:S<M<L or note=ignore; can be repeated. "
+        "Default: its values decide.",
+    ),
+    "missing": click.option(
+        "--na",
+        "missing",
+        type=Names(),
+        default=[],
+        help="Values that stand for a missing one, separated by commas, besides NA, N/A, NaN, null and None: '?,n/d'.",
+    ),
+    "sheet": click.option("--sheet", help="Sheet of a spreadsheet (.xlsx).  [default: the first one]"),
+}
+"""Options that say how a table is read."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read, as options say.
+
+    Attributes
+    ----------
+    id_column, columns, leave_out, kinds, missing, sheet
+        See ``--help``.
+    """
+
+    id_column: str | None = None
+    columns: list[str] | None = None
+    leave_out: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, str], ...] = ()
+    missing: tuple[str, ...] = ()
+    sheet: str | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `linkmix.tables.read_points`."""
+        return {
+            "id": self.id_column,
+            "columns": self.columns,
+            "leave_out": self.leave_out,
+            "kinds": dict(self.kinds),
+            "missing": self.missing,
+            "sheet": self.sheet,
+        }
+
+    @property
+    def as_typed(self) -> list[str]:
+        """The options that say which columns are used and what they are, for another command."""
+        lists = (("--columns", self.columns), ("--leave-out", self.leave_out), ("--na", self.missing))
+        typed = [word for flag, names in lists if names for word in (flag, as_option(names))]
+        typed += [word for column, kind in self.kinds for word in ("--as", f"{column}={kind}")]
+        return [*typed, *(() if self.sheet is None else ("--sheet", self.sheet))]
+
+
+def reading_options(*names: str) -> Callable[[Any], Any]:
+    """Options that say how a table is read, all or some of them; the command gets them as ``reading``."""
+    chosen = names or tuple(_READING)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_reading(**given: Any) -> Any:
+            values = {name: given.pop(name) for name in chosen}
+            values |= {name: tuple(values[name]) for name in ("leave_out", "kinds", "missing") if name in values}
+            return command(reading=Reading(**values), **given)
+
+        found: Callable[..., Any] = with_reading
+        for name in reversed(chosen):
+            found = _READING[name](found)
+        return found
+
+    return decorate
+
+
+def as_option(names: Sequence[str]) -> str:
+    """Names as ``--columns`` and ``--leave-out`` take them: in quotes where they hold commas.
+
+    Examples
+    --------
+    >>> as_option(["age", "a, b"])
+    'age,"a, b"'
+    """
+    import csv
+    import io
+
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
 wrong_option = click.option(
     "--wrong",
     type=click.FloatRange(0, 0.5, max_open=True),

@@ -3,24 +3,45 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkmix.app.cli.failures import BadInput
 from linkmix.app.cli.terminal import say, watched
 
 if TYPE_CHECKING:
+    from linkmix.app.cli.options import Reading
     from linkmix.basics.arrays import Floats
+    from linkmix.columns import Coded, Recipe
     from linkmix.links import Links
     from linkmix.tables import Points
 
 
-def read(
-    points: Path, id_column: str | None, columns: list[str] | None, links: Path | None, **options: Any
-) -> "tuple[Points, Links]":
+def read(points: Path, reading: "Reading", links: Path | None, **options: Any) -> "tuple[Points, Links]":
     """Read points and links."""
     from linkmix.links import Links
     from linkmix.tables import read_links, read_points
 
     say(f"Reading {points} ...")
-    table = read_points(points, id=id_column, columns=columns, texts=False, progress=watched(), **options)
+    table = read_points(points, texts=False, progress=watched(), **reading.arguments, **options)
     return table, Links() if links is None else read_links(links, table.ids)
+
+
+def as_given(X: "Floats", recipe: "Recipe | None") -> "Floats | Coded":
+    """Points as estimators take them: with the recipe, if they hold codes of categories."""
+    from linkmix.columns import Coded
+
+    return X if recipe is None else Coded(X, recipe)
+
+
+def only_numbers(table: "Points", method: str, notes: list[str]) -> "Points":
+    """The points without categories, for a method that knows only numbers; what is lost is noted."""
+    try:
+        found = table.numbers_alone()
+    except ValueError as error:
+        raise BadInput(f"{method} knows only numbers, and {error}, or use --method auto") from None
+    lost = [name for name in table.used if name not in found.used]
+    if lost:
+        named = ", ".join(lost)
+        notes.append(f"{method} knows only numbers, so it does without {named}; --method auto uses all columns")
+    return found
 
 
 def refuse_gaps(points: Path, table: "Points", model: Any, name: str) -> None:
@@ -33,8 +54,7 @@ def refuse_gaps(points: Path, table: "Points", model: Any, name: str) -> None:
 
     if get_tags(model).input_tags.allow_nan:
         return
-    n_missing = table.X.size - int(table.summary.n_values.sum())
-    if n_missing:
+    if table.n_missing:
         row = 0
         for block in Blocks.from_array(table.X):
             if (gaps := np.isnan(block)).any():
@@ -44,7 +64,7 @@ def refuse_gaps(points: Path, table: "Points", model: Any, name: str) -> None:
         first = table.ids[row + int(below)]
         raise BadFile(
             points,
-            f"{n_missing:,} values are missing, the first one of id {first!r}, and {name} needs all of them: "
+            f"{table.n_missing:,} values are missing, the first one of id {first!r}, and {name} needs all of them: "
             "fill them in, choose other columns, or use --method auto",
             column=table.columns[column],
         )

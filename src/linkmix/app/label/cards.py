@@ -53,6 +53,9 @@ class Cards:
         self.folder = Path(folder).resolve()
         self.picture_column = next((name for name, values in points.texts.items() if _are_pictures(values)), None)
         self._summary = summarise(points.X)
+        self._shown = [j for j, owner in enumerate(points.owners) if owner not in points.texts]
+        numbers = [j for j, n_levels in enumerate(points.levels) if not n_levels]
+        self._number_of = {points.owners[j]: j for j in numbers if points.owners.count(points.owners[j]) == 1}
 
     def card(self, row: int) -> dict[str, Any]:
         """A point: its row, its id, and whether there is a picture of it."""
@@ -76,22 +79,22 @@ class Cards:
         for name, values in self.points.texts.items():
             if name != self.picture_column:
                 one, other = str(values[a]), str(values[b])
-                fields.append({"name": name, "a": one, "b": other, "differs": one != other, "apart": None})
-        X = self.points.X
-        for j, name in enumerate(self.points.columns):
-            apart = abs(float(X[a, j] - X[b, j]) / float(self._summary.scale[j]))
-            known = bool(np.isfinite(apart))
-            differs = X[a, j] != X[b, j] if known else bool(np.isnan(X[a, j]) != np.isnan(X[b, j]))
-            fields.append(
-                {
-                    "name": name,
-                    "a": _number(X[a, j]),
-                    "b": _number(X[b, j]),
-                    "differs": bool(differs),
-                    "apart": round(apart, 2) if known else None,
-                }
-            )
+                apart = self._apart(a, b, self._number_of[name]) if name in self._number_of else None
+                fields.append({"name": name, "a": one, "b": other, "differs": one != other, "apart": apart})
+        for j in self._shown:
+            one, other = self.points.written(a, j), self.points.written(b, j)
+            apart = None if self.points.levels[j] else self._apart(a, b, j)
+            X = self.points.X
+            differs = X[a, j] != X[b, j] if apart is not None else one != other
+            name = self.points.columns[j]
+            fields.append({"name": name, "a": one, "b": other, "differs": bool(differs), "apart": apart})
         return {"a": self.card(a), "b": self.card(b), "fields": fields}
+
+    def _apart(self, a: int, b: int, j: int) -> float | None:
+        """By how many standard deviations two numbers differ; None if one is missing."""
+        X = self.points.X
+        apart = abs(float(X[a, j] - X[b, j]) / float(self._summary.scale[j]))
+        return round(apart, 2) if np.isfinite(apart) else None
 
     def picture(self, row: int) -> Path | None:
         """File with the picture of a point; None if the folder has none."""
@@ -107,14 +110,11 @@ class Cards:
 
     def places(self) -> tuple[Floats, list[str]]:
         """Coordinates of all points on a map, shape (2, n_samples), and names of its axes; see `plane`."""
-        places, axes = plane(self.points.X, self.points.columns, self._summary)
+        X, columns = self.points.without_codes
+        places, axes = plane(X, columns, self._summary if X is self.points.X else summarise(X))
         return places.T, axes
 
 
 def _are_pictures(values: Any) -> bool:
     names = [value for value in values if value]
     return bool(names) and all(Path(name).suffix.lower() in PICTURES for name in names)
-
-
-def _number(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.6g}"

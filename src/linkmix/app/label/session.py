@@ -117,7 +117,7 @@ class Session:
         self.cards = Cards(points, folder)
         self.version = 1
         self.table = hashlib.sha256("\n".join(points.ids).encode()).hexdigest()[:16]
-        self._asker = Questioner(points.X, n_classes, wrong=wrong, noise=noise, random_state=seed)
+        self._asker = Questioner(points.coded, n_classes, wrong=wrong, noise=noise, random_state=seed)
         self._journal = Journal(self.links_path.with_name(self.links_path.name + ".journal"))
         try:
             self._record = fold(self._journal.entries, points.ids, self._asker.said)

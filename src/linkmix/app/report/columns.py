@@ -1,8 +1,12 @@
 """Which columns classes were made from, and which were not, in words."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from linkmix.basics.arrays import Floats
+from linkmix.columns import describe
 from linkmix.plots.pages import count
 
 if TYPE_CHECKING:
@@ -10,16 +14,20 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 15
 """Names that are listed before the rest is counted."""
-CONSTANT = "the same value in every row"
+MOST_DECIDING = 5
+"""Columns that are said to decide before the rest is summed up."""
+UNRELATED = "independent of all other columns and of the links"
 
 
-def columns_in_words(points: "Points") -> list[str]:
+def columns_in_words(points: "Points", model: Any = None) -> list[str]:
     """Say which columns were used, and which were left out and why.
 
     Parameters
     ----------
     points : Points
-        The points of a fit. A column with the same value in every row tells no rows apart, so it counts as left out.
+        The points of a fit.
+    model : estimator, optional
+        The model, which may have left out more columns.
 
     Returns
     -------
@@ -30,18 +38,43 @@ def columns_in_words(points: "Points") -> list[str]:
     --------
     >>> import numpy as np
     >>> from linkmix.tables import Points
-    >>> X = np.array([[20.0, 7.0], [30.0, 7.0]])
-    >>> columns_in_words(Points(np.array(["0", "1"]), ("age", "batch"), X, unused={"name": "text"}))
-    ['Used 1 column: age.', 'Left out: batch (the same value in every row), name (text).']
+    >>> points = Points(np.array(["0", "1"]), ("age",), np.array([[20.0], [30.0]]), unused={"id": "ids"})
+    >>> columns_in_words(points)
+    ['Used 1 column: age.', 'Left out: id (ids).']
     """
-    same = (points.summary.low == points.summary.high).tolist()
-    used = [name for name, is_same in zip(points.columns, same, strict=True) if not is_same]
-    reasons = {name: CONSTANT for name, is_same in zip(points.columns, same, strict=True) if is_same}
-    reasons.update(points.unused)
+    kinds = None if points.recipe is None else dict(describe(points.recipe))
+    noise = unrelated(points, model)
+    used = [name if kinds is None else f"{name} ({kinds[name]})" for name in points.used if name not in noise]
+    reasons = {**dict.fromkeys(noise, UNRELATED), **points.unused}
     said = [f"Used {count(len(used), 'column')}: {shortened(used)}." if used else "Used no column."]
     if reasons:
         said.append(f"Left out: {shortened([f'{name} ({why})' for name, why in reasons.items()])}.")
     return said
+
+
+def unrelated(points: "Points", model: Any) -> list[str]:
+    """The columns that the model has left out, because they have nothing to do with any other."""
+    scale = getattr(model, "scale_", None)
+    if scale is None or len(scale) != points.X.shape[1]:
+        return []
+    kept = {owner for owner, size in zip(points.owners, scale.tolist(), strict=True) if size > 0}
+    return [name for name in points.used if name not in kept]
+
+
+def deciding_in_words(names: Sequence[str], weights: Floats) -> str:
+    """Say which columns decide, the first few of many.
+
+    Examples
+    --------
+    >>> deciding_in_words(["age", "size", "noise"], np.array([0.2, 0.8, 0.0]))
+    'Decides: size 80 %, age 20 %.'
+    """
+    order = [j for j in np.argsort(-weights, kind="stable").tolist() if weights[j] >= 0.005]
+    first = order[: MOST_DECIDING if len(order) > MOST_DECIDING + 1 else None]
+    said = [f"{names[j]} {100 * weights[j]:.0f} %" for j in first]
+    rest = 100 * (1 - float(weights[first].sum()))
+    more = [f"{count(len(order) - len(first), 'other')} {rest:.0f} %"] if len(order) > len(first) else []
+    return f"Decides: {', '.join([*said, *more])}."
 
 
 def shortened(names: Sequence[str]) -> str:

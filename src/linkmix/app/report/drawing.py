@@ -255,6 +255,17 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def share(value: float) -> str:
+    """A share as a percentage.
+
+    Examples
+    --------
+    >>> share(0.8125), share(float("nan"))
+    ('81 %', '-')
+    """
+    return f"{100 * value:.0f} %" if np.isfinite(value) else "-"
+
+
 def plain(value: str) -> str:
     """Text from the user, escaped and without invisible characters."""
     return escape(visible(value))

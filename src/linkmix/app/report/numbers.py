@@ -1,6 +1,6 @@
 """The numbers that the report of a fit shows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,6 +60,8 @@ class Result:
         Notes for the user.
     noise : ndarray of shape (n_samples,), or None
         Probability that a point belongs to no class; None if the method knows no such points. Their label is -1.
+    weights : ndarray of shape (n_features,), or None
+        How much each column decides, as shares that sum to 1; None if that is not known.
     """
 
     points: Points
@@ -74,6 +76,7 @@ class Result:
     sources: tuple[str, ...]
     notes: tuple[str, ...] = ()
     noise: Floats | None = None
+    weights: Floats | None = None
 
     @cached_property
     def confidence(self) -> "Confidence | None":
@@ -151,7 +154,9 @@ class Result:
     @cached_property
     def profiles(self) -> "Profiles":
         """How each class differs from all points together."""
-        return profiles(self.points.X, self.labels, self.n_classes, self.summary)
+        points = self.points
+        levels = [points.level_names(place) for place in range(len(points.columns))]
+        return profiles(points.X, self.labels, self.n_classes, self.summary, points.columns, levels)
 
     @cached_property
     def sizes(self) -> Ints:
@@ -195,24 +200,49 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Profiles:
-    """How each class differs from all points together.
+    """How each class differs from all points together, trait by trait: means of numbers and shares of levels.
 
     Attributes
     ----------
-    means : ndarray of shape (n_classes, n_features)
-        Means of the classes; NaN where a class has no value.
-    center : ndarray of shape (n_features,)
-        Means of all points.
-    differences : ndarray of shape (n_classes, n_features)
+    means : ndarray of shape (n_classes, n_traits)
+        Means of the classes, or shares of a level; NaN where a class has no value.
+    center : ndarray of shape (n_traits,)
+        Means and shares of all points.
+    differences : ndarray of shape (n_classes, n_traits)
         Differences in standard deviations of all points; 0 for a constant column or a class without values.
+    names : tuple of str
+        Names of the traits, such as "age" and "plan = gold".
+    places : tuple of int
+        The column that each trait is of.
+    shares : tuple of bool
+        Whether a trait is the share of a level.
     """
 
     means: Floats
     center: Floats
     differences: Floats
+    names: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
+    shares: tuple[bool, ...] = ()
+
+    def top(self, m: int, at_most: int) -> list[int]:
+        """The traits that set a class apart the most, one of each column at most."""
+        found: dict[int, int] = {}
+        for trait in np.argsort(-np.abs(self.differences[m]), kind="stable").tolist():
+            found.setdefault(self.places[trait], trait)
+            if len(found) == at_most:
+                break
+        return list(found.values())
 
 
-def profiles(X: Floats, labels: Ints, n_classes: int, summary: Summary) -> Profiles:
+def profiles(
+    X: Floats,
+    labels: Ints,
+    n_classes: int,
+    summary: Summary,
+    columns: Sequence[str] = (),
+    levels: Sequence[tuple[str, ...]] = (),
+) -> Profiles:
     """Means of the classes, and how far they are from the means of all points.
 
     Parameters
@@ -225,6 +255,10 @@ def profiles(X: Floats, labels: Ints, n_classes: int, summary: Summary) -> Profi
         Number of classes.
     summary : Summary
         ``summarise(X)``.
+    columns : sequence of str
+        Names of the columns.
+    levels : sequence of tuple of str
+        Names of the levels of each column of codes, nothing for a column of numbers; by default all are numbers.
 
     Returns
     -------
@@ -237,17 +271,53 @@ def profiles(X: Floats, labels: Ints, n_classes: int, summary: Summary) -> Profi
     >>> found = profiles(X, np.array([0, 0, 1, 1]), 2, summarise(X))
     >>> found.means.tolist(), found.differences.tolist()
     ([[1.0, 5.0], [3.0, 5.0]], [[-1.0, 0.0], [1.0, 0.0]])
+    >>> codes = np.array([[0.0], [0.0], [1.0], [0.0]])
+    >>> found = profiles(codes, np.array([0, 0, 1, 1]), 2, summarise(codes), ["plan"], [("free", "gold")])
+    >>> found.names, found.means.tolist(), found.center.tolist()
+    (('plan = free', 'plan = gold'), [[1.0, 0.0], [0.5, 0.5]], [0.75, 0.25])
     """
-    counts, sums = np.zeros((n_classes, X.shape[1])), np.zeros((n_classes, X.shape[1]))
+    d = X.shape[1]
+    columns, levels = columns or [str(j) for j in range(d)], levels or [()] * d
+    counts, sums = np.zeros((n_classes, d)), np.zeros((n_classes, d))
+    tallies = {j: np.zeros((n_classes, len(levels[j]))) for j in range(d) if levels[j]}
     for first, block in _numbered(X):
         classes = labels[first : first + len(block)]
         for j, known in enumerate(~np.isnan(block.T) & (classes >= 0)):
-            some = classes[known]
-            counts[:, j] += np.bincount(some, minlength=n_classes)
-            sums[:, j] += np.bincount(some, weights=block[known, j] - summary.mean[j], minlength=n_classes)
+            some, values = classes[known], block[known, j]
+            if j in tallies:
+                size = n_classes * len(levels[j])
+                pairs = some * len(levels[j]) + values.astype(np.int64)
+                tallies[j] += np.bincount(pairs, minlength=size).reshape(n_classes, -1)
+            else:
+                counts[:, j] += np.bincount(some, minlength=n_classes)
+                sums[:, j] += np.bincount(some, weights=values - summary.mean[j], minlength=n_classes)
     shifts = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
     differences = np.where((counts == 0) | summary.constant, 0.0, shifts / summary.scale)
-    return Profiles(summary.mean + shifts, summary.mean, differences)
+    parts = []  # of each column: means, center, differences, names
+    for j, name in enumerate(columns):
+        if j in tallies:
+            parts.append((*_shares(tallies[j]), [f"{name} = {level}" for level in levels[j]]))
+        else:
+            mean = summary.mean[j : j + 1]
+            parts.append((mean + shifts[:, [j]], mean, differences[:, [j]], [name]))
+    return Profiles(
+        np.concatenate([part[0] for part in parts], axis=1),
+        np.concatenate([part[1] for part in parts]),
+        np.concatenate([part[2] for part in parts], axis=1),
+        tuple(name for part in parts for name in part[3]),
+        tuple(j for j, part in enumerate(parts) for _ in part[3]),
+        tuple(j in tallies for j, part in enumerate(parts) for _ in part[3]),
+    )
+
+
+def _shares(tally: Floats) -> tuple[Floats, Floats, Floats]:
+    """Shares of levels in each class and in all, and their differences in standard deviations."""
+    n = tally.sum(axis=1, keepdims=True)
+    shares = np.divide(tally, n, out=np.full_like(tally, np.nan), where=n > 0)
+    center = tally.sum(axis=0) / max(tally.sum(), 1)
+    spread = np.sqrt(center * (1 - center))
+    differences = np.divide(shares - center, spread, out=np.zeros_like(shares), where=(spread > 0) & (n > 0))
+    return shares, center, differences
 
 
 def _numbered(X: Floats) -> Iterator[tuple[int, Floats]]:

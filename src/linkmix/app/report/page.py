@@ -7,10 +7,11 @@ import numpy as np
 
 from linkmix.app.report import drawing
 from linkmix.app.report.columns import columns_in_words
-from linkmix.app.report.drawing import Chart, cut, icon, number
+from linkmix.app.report.drawing import Chart, cut, icon, number, share
 from linkmix.app.report.numbers import EDGES, UNSURE, Result, labels_alone, noise_in_words, percent, share_of
 from linkmix.basics.arrays import Array
 from linkmix.data.plane import plane
+from linkmix.data.summary import summarise
 from linkmix.native.versions import versions
 from linkmix.plots.pages import count, render
 from linkmix.plots.palette import COLOURS
@@ -22,6 +23,8 @@ MOST_LINKS = 300
 """Links on the map and in the list."""
 MOST_COLUMNS = 8
 """Columns in the profile of a class."""
+MOST_DECIDING = 12
+"""Columns in the list of what decides."""
 MOST_CLASSES = 30
 """Classes with a profile."""
 SHOWN_LINKS = 12
@@ -53,7 +56,8 @@ def page(result: Result) -> str:
         quality=_quality(result),
         how=_how(result),
         cards=_cards(result),
-        columns=columns_in_words(result.points),
+        columns=columns_in_words(result.points, result.model),
+        deciding=_deciding(result),
         map=_map(result),
         classes=[_profile(result, m) for m in range(min(result.n_classes, MOST_CLASSES))],
         noise=None if result.noise is None else noise_in_words(result.n_noise, len(result.labels)),
@@ -67,6 +71,7 @@ def page(result: Result) -> str:
         versions=", ".join(used),
         icon=icon,
         most_columns=MOST_COLUMNS,
+        has_levels=any(result.points.levels),
         n_colours=len(COLOURS),
         unsure=UNSURE,
     )
@@ -114,7 +119,7 @@ def _start(name: str) -> str:
 
 def _cards(result: Result) -> list[tuple[str, str]]:
     table = result.link_table
-    n, d = result.points.X.shape
+    n, d = len(result.points.X), len(result.points.used)
     cards = [("points", f"{n:,}"), ("columns", f"{d:,}"), ("classes", f"{result.n_classes:,}")]
     if len(table):
         n_must = int(table["is_must"].sum())
@@ -134,13 +139,14 @@ def _cards(result: Result) -> list[tuple[str, str]]:
 
 
 def _map(result: Result) -> dict[str, Any]:
-    X, ids = result.points.X, result.points.ids
+    (X, columns), ids = result.points.without_codes, result.points.ids
+    summary = result.summary if X is result.points.X else summarise(X)
     drawn = result.link_table[:MOST_LINKS]
     linked = np.unique(np.concatenate([drawn["a"], drawn["b"]]))
     rows = np.arange(len(X))
     if len(X) > MOST_POINTS:
         rows = np.union1d(np.random.default_rng(0).choice(len(X), MOST_POINTS, replace=False), linked)
-    places, axes = plane(X, result.points.columns, result.summary, rows)
+    places, axes = plane(X, columns, summary, rows)
     chart = Chart(
         places[:, 0],
         places[:, 1],
@@ -164,20 +170,38 @@ def _map(result: Result) -> dict[str, Any]:
     return {"chart": chart.svg(), "lines": lines, "n_drawn": len(rows), "n_links": len(drawn)}
 
 
+def _deciding(result: Result) -> list[dict[str, Any]]:
+    """The columns that decide most, with their shares; none if these are not known."""
+    weights = result.weights
+    if weights is None:
+        return []
+    first = [j for j in np.argsort(-weights, kind="stable")[:MOST_DECIDING].tolist() if weights[j] >= 0.005]
+    return [
+        {
+            "column": result.points.used[j],
+            "share": f"{100 * weights[j]:.0f} %",
+            "width": 100 * float(weights[j] / weights.max()),
+        }
+        for j in first
+    ]
+
+
 def _profile(result: Result, m: int) -> dict[str, Any]:
     found, size, confidence = result.profiles, result.sizes[m], result.confidence
     facts = [f"{count(size, 'point')}, {100 * size / len(result.labels):.1f} %"]
     if confidence is not None and size:
         facts.append(f"mean confidence {confidence.means[m]:.3f}, {confidence.unsure[m]:,} below {UNSURE}")
-    differences, bars = found.differences[m], []
-    for j in np.argsort(-np.abs(differences), kind="stable")[:MOST_COLUMNS] if size else ():
-        width = 50 * abs(float(differences[j])) / _largest(result)
+    bars = []
+    for trait in found.top(m, MOST_COLUMNS) if size else ():
+        difference = float(found.differences[m, trait])
+        width = 50 * abs(difference) / _largest(result)
+        shown = share if found.shares[trait] else number
         bars.append(
             {
-                "column": result.points.columns[j],
-                "mean": number(float(found.means[m, j])),
-                "center": number(float(found.center[j])),
-                "left": 50 - width if differences[j] < 0 else 50,
+                "column": found.names[trait],
+                "mean": shown(float(found.means[m, trait])),
+                "center": shown(float(found.center[trait])),
+                "left": 50 - width if difference < 0 else 50,
                 "width": max(width, 0.4),
             }
         )

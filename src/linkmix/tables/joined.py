@@ -1,0 +1,91 @@
+"""The input table with the labels beside it, every value as it stood in the file."""
+
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.files import aside
+from linkmix.tables import text
+from linkmix.tables.ids import BLOCK
+from linkmix.tables.labels import label_columns, label_names
+from linkmix.tables.parts import files_of
+from linkmix.tables.sources import ReadAgain, Text, Typed, open_file
+from linkmix.tables.text import own_names
+
+
+def write_joined(
+    path: str | os.PathLike[str],
+    points: str | os.PathLike[str],
+    labels: Ints,
+    probabilities: Floats | None = None,
+    *,
+    noise: Floats | None = None,
+    wanted: Sequence[str] = (),
+    sheet: str | None = None,
+) -> None:
+    r"""Write a table as CSV with labels, the confidence in them and the probability of each class as its last columns.
+
+    Parameters
+    ----------
+    path : path
+        The file; one of this name is replaced.
+    points : path
+        The table that the labels are of, as for `read_points`. Its values are copied as they stand there.
+    labels : ndarray of shape (n_samples,)
+        Class numbers.
+    probabilities : ndarray of shape (n_samples, n_classes), optional
+        Probability of each class.
+    noise : ndarray of shape (n_samples,), optional
+        Probability that a point belongs to no class.
+    wanted : sequence of str
+        Names that the columns should have, if the first line of a file can be read in two ways.
+    sheet : str, optional
+        Sheet of a spreadsheet; by default the first one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "points.csv").write_text('id,spend\n007,"10,216.49"\n008,12.00\n')
+    >>> write_joined(folder / "joined.csv", folder / "points.csv", np.array([1, 0]))
+    >>> print((folder / "joined.csv").read_text())
+    id,spend,label
+    007,"10,216.49",1
+    008,12.00,0
+    <BLANKLINE>
+    """
+    sources = [open_file(file, wanted, sheet=sheet) for file in files_of(Path(points))]
+    names = sources[0].names
+    rows = (record for source in sources for record in _records(source, names))
+    with aside(Path(path)) as place, place.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(own_names(Path(points), [*names, *label_names(probabilities, noise)])[0])
+        for first in range(0, len(labels), BLOCK):
+            found = [column.tolist() for column in label_columns(labels, probabilities, noise, first)]
+            block = zip(*found, strict=True)
+            writer.writerows([*record, *own] for own, record in zip(block, islice(rows, len(found[0])), strict=True))
+
+
+def _records(source: Text | Typed, names: list[str]) -> Iterator[list[str]]:
+    """All rows of a file as texts, in the order of the columns of the first file."""
+    places = [source.names.index(name) for name in names]
+    in_order = places == list(range(len(names)))
+    if isinstance(source, Text):
+        records = text.records(source.file, source.separator)
+        for _, record in islice(records, 0 if source.header.is_data else 1, None):
+            yield record if in_order else [record[place] for place in places]
+        return
+    source.choose((), names, ())
+    for _, batch in source.batches():
+        columns = []
+        for name in names:
+            try:
+                column = source.as_texts(name, batch[name])
+            except ReadAgain:  # Arrow cannot write it as text, which is known from now on
+                column = source.as_texts(name, batch[name])
+            columns.append(column.to_pylist())
+        yield from map(list, zip(*columns, strict=True))

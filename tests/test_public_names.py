@@ -51,12 +51,12 @@ def test_link_mixture_loads_nothing_of_scikit_learn_but_its_base():
 @pytest.mark.parametrize(
     ("function", "names"),
     [
-        (linkmix.LinkMixture.fit, ["X", "y", "links", "must_link", "cannot_link", "rows", "sample_weight"]),
-        (linkmix.AutoLinkMixture.fit, ["X", "y", "links", "must_link", "cannot_link", "rows", "sample_weight"]),
-        (linkmix.calibrate, ["model", "X", "y", "links", "sample_weight"]),
+        (linkmix.LinkMixture.fit, ["X", "y", "links", "ids", "must_link", "cannot_link", "rows", "sample_weight"]),
+        (linkmix.AutoLinkMixture.fit, ["X", "y", "links", "ids", "must_link", "cannot_link", "rows", "sample_weight"]),
+        (linkmix.calibrate, ["model", "X", "y", "links", "ids", "sample_weight"]),
         (linkmix.purity, ["y_true", "labels"]),
         (linkmix.links_satisfied, ["labels", "links"]),
-        (linkmix.distributed.fit, ["model", "X", "y", "links", "sample_weight", "client", "persist", "verbose"]),
+        (linkmix.distributed.fit, ["model", "X", "y", "links", "ids", "sample_weight", "client", "persist", "verbose"]),
     ],
 )
 def test_arguments_keep_their_names(function, names):

@@ -5,7 +5,7 @@ total, a few kilobytes, returns to the process that runs EM with the same engine
 recomputes its partitions.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -26,7 +26,7 @@ from tqdm.auto import tqdm
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.data.blocks import Door, Source, Survey, Table, label_rows
 from linkmix.data.rows import Addable, FreeRows, Rows, added, without
-from linkmix.links import Links
+from linkmix.links.checks import LinksLike
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.fitted import light
 from linkmix.search import AutoLinkMixture
@@ -46,7 +46,8 @@ def fit(
     X: Any,
     y: ArrayLike | None = None,
     *,
-    links: Links | None = None,
+    links: LinksLike | None = None,
+    ids: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
     client: Client | None = None,
     persist: bool = True,
@@ -66,8 +67,10 @@ def fit(
         The points. The lengths of the partitions need not be known.
     y : array-like of shape (n_samples,), optional
         Known labels, as in the model's own `fit`: class numbers and -1, or names and None.
-    links : Links, optional
-        Links between rows of `X`, numbered across all partitions.
+    links : Links, or a table of links, optional
+        Links between rows of `X`, numbered across all partitions; or a table of ids, with `ids`.
+    ids : sequence of shape (n_samples,), optional
+        For a table of links: the ids of the rows of `X`, across all partitions. The index of a data frame is not used.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each point.
     client : distributed.Client, optional
@@ -87,7 +90,8 @@ def fit(
     """
     steps = model.n_init * (model.max_iter + 1) if isinstance(model, LinkMixture) else None
     with tqdm(total=steps, desc="EM", unit="pass", disable=not verbose) as bar:
-        return model.fit(_Collection(X, _client(client), persist, bar), y, links=links, sample_weight=sample_weight)
+        rows = _Collection(X, _client(client), persist, bar)
+        return model.fit(rows, y, links=links, ids=ids, sample_weight=sample_weight)
 
 
 def predict(model: LinkMixture | AutoLinkMixture, X: Any) -> da.Array:

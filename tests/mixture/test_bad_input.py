@@ -126,6 +126,23 @@ LINKS = [
         ["got DataFrame", "use Links.from_table(links) if", "or Links.from_table(links, ids=X.index) if"],
     ),
     ("columns as links", {"links": {"a": [0], "b": [1], "kind": ["must"]}}, ["got dict", "Links.from_table(links)"]),
+    (
+        "a table of links without a kind",
+        {"links": {"id1": [0], "id2": [1]}, "ids": range(12)},
+        ["there is no column 'kind'", "name the columns a, b and kind"],
+    ),
+    ("ids and no links", {"ids": range(12)}, ["ids has no effect", "leave it out, or give links as a table"]),
+    ("ids and row numbers", {"ids": range(12), "links": Links(must=[(0, 1)])}, ["ids has no effect", "leave it out"]),
+    (
+        "a table of links and must_link",
+        {"links": {"a": [0], "b": [1], "kind": ["must"]}, "ids": range(12), "must_link": [(2, 3)]},
+        ["got links and also must_link or cannot_link", "put all of them into links"],
+    ),
+    (
+        "a table of links and rows",
+        {"links": {"a": [0], "b": [1], "kind": ["must"]}, "ids": range(12), "rows": np.arange(12)},
+        ["got rows and also a table of links", "Links.from_table(links, ids)"],
+    ),
     ("a file as links", {"links": "links.csv"}, ["got str", "use linkmix.tables.read_links(file, ids)"]),
     (
         "links and must_link",
@@ -262,6 +279,7 @@ PARAMETERS = {
     "acceleration": (["fast", None, True], ["'auto'", "'squarem'", "'none'"]),
     "shared_clusters": ([1, "yes", None], ["an instance of 'bool'"]),
     "warm_start": ([1, "yes", None], ["an instance of 'bool'"]),
+    "links": ([[(0, 1)], {"a": [0], "b": [1], "kind": ["must"]}, "links.csv"], ["linkmix.links.links.Links"]),
     "random_state": (["a", 1.5, -1], ["an int in the range [0, 4294967295]"]),
 }
 

@@ -84,6 +84,7 @@ OTHER_SETTINGS = {
         "linked_points": "both",
         "link_weight": 0.5,
         "warm_start": True,
+        "links": CANNOT,
         "acceleration": "none",
     },
     AutoLinkMixture: {
@@ -93,6 +94,7 @@ OTHER_SETTINGS = {
         "calibrate": False,
         "kinds": {"size": "number"},
         "noise": True,
+        "links": CANNOT,
         "n_jobs": 2,
         "verbose": True,
         "random_state": np.random.RandomState(3),

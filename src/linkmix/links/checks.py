@@ -1,8 +1,10 @@
 """Checks of links and known labels that every estimator makes. An error gives the fact, the value and the remedy."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from numbers import Real
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,32 +12,96 @@ from numpy.typing import ArrayLike
 from linkmix.basics.arrays import Array, Ints
 from linkmix.basics.errors import LinkConflict
 from linkmix.links.links import Links
-from linkmix.links.reading import is_missing
-from linkmix.links.table import NEEDED
+from linkmix.links.reading import as_list, is_missing
+from linkmix.links.table import ENDS, NEEDED
 
 NO_LINKS = Links()
 NO_CLASS = -2
 """Stands among known labels for a row that belongs to no class."""
+LinksLike = Any
+"""Links, or a table of them by ids: a data frame of pandas or polars, a table of pyarrow, a mapping of columns."""
 
 
-def as_links(links: Links | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> Links:
-    """Links, however they were given."""
+def as_links(
+    links: LinksLike | None,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    *,
+    ids: Iterable[Hashable] | None = None,
+    rows: ArrayLike | None = None,
+    X: object = None,
+) -> Links:
+    """Links, however they were given.
+
+    A table of links names the rows by their ``ids``, or by the index of ``X``, if that is a data frame of pandas.
+    """
+    by_ids = is_table_of_links(links)
+    if ids is not None and not by_ids:
+        raise ValueError(
+            "ids has no effect, since there is no table of links: leave it out, or give links as a table of ids with "
+            "the columns a, b and kind"
+        )
+    if links is not None and (must_link is not None or cannot_link is not None):
+        raise ValueError("got links and also must_link or cannot_link: put all of them into links")
+    if by_ids:
+        return _by_ids(links, ids, rows, X)
     if links is None and must_link is None and cannot_link is None:
         return NO_LINKS
     if links is None:
         return Links(must=() if must_link is None else must_link, cannot=() if cannot_link is None else cannot_link)
     if not isinstance(links, Links):
         raise ValueError(f"links must be a linkmix.Links, got {type(links).__name__}: use {_way_to_links(links)}")
-    if must_link is not None or cannot_link is not None:
-        raise ValueError("got links and also must_link or cannot_link: put all of them into links")
     return links
+
+
+def is_table_of_links(given: object) -> bool:
+    """Whether this may be a table of links: a data frame, or a mapping with the columns of one."""
+    if isinstance(given, Mapping):
+        return set(NEEDED) <= set(given) or _has_ends(given)
+    return hasattr(given, "columns")
+
+
+def check_ids(ids: Iterable[Hashable] | None, n_rows: int) -> None:
+    """Raise an error unless there is an id for each row."""
+    if ids is not None and (n := len(as_list("ids", ids))) != n_rows:
+        raise ValueError(f"ids has {n} entries for {n_rows} points: give the id of each row of X, in their order")
+
+
+def _has_ends(given: Mapping[Any, Any]) -> bool:
+    """Whether two columns have names by which the two ends of links are known."""
+    names = {name.lower() for name in given if isinstance(name, str)}
+    return any(set(pair) <= names for pair in ENDS)
+
+
+def _by_ids(table: Any, ids: Iterable[Hashable] | None, rows: ArrayLike | None, X: object) -> Links:
+    """Links of a table by the ids of the rows."""
+    index = getattr(X, "index", None) if hasattr(X, "iloc") else None  # of a data frame of pandas
+    if ids is None and index is None:
+        raise ValueError(
+            f"links must be a linkmix.Links, got {type(table).__name__}, and X has no ids: pass these as ids=, or use "
+            f"{_way_to_links(table)}"
+        )
+    if rows is not None:
+        raise ValueError(
+            "got rows and also a table of links: rows are about row numbers, so give links as "
+            "linkmix.Links.from_table(links, ids), with the ids of the whole table"
+        )
+    if ids is not None:
+        return Links.from_table(table, ids)
+    names = as_list("the index of X", index)
+    if repeated := [name for name, n in Counter(names).items() if n > 1]:
+        raise ValueError(
+            f"{repeated[0]!r} stands in the index of X more than once, so links cannot name rows by it: give every row "
+            "an id of its own, by X.reset_index(drop=True) if row numbers will do, or by ids="
+        )
+    return Links.from_table(table, names)
 
 
 def _way_to_links(given: object) -> str:
     """The call that makes links of what was given in their place."""
     if isinstance(given, str | PathLike):
         return "linkmix.tables.read_links(file, ids), with the ids of the rows of X in their order"
-    if hasattr(given, "columns") or (isinstance(given, Mapping) and set(NEEDED) <= set(given)):
+    if is_table_of_links(given):
         return (
             "Links.from_table(links) if its columns 'a' and 'b' hold row numbers of X, or "
             "Links.from_table(links, ids=X.index) if they hold the ids in its index"
@@ -111,6 +177,17 @@ def apart_from_noise(y: object, n_rows: int, links: Links) -> tuple[object, Arra
             "together: correct one of these labels, or drop a must-link between them"
         )
     return known, together
+
+
+def check_bound(links: Links, n_rows: int) -> None:
+    """Raise an error if links that an estimator brings along name a row that X does not have."""
+    try:
+        links.check_rows(n_rows)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; these are the links that the estimator was made with, about the rows of a whole table: if X is a "
+            "part of it, as in cross-validation, pass the numbers of its rows as rows= to fit"
+        ) from None
 
 
 def check_known_labels(y: object, n_rows: int, n_classes: int, links: Links) -> Ints | None:

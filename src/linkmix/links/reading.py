@@ -143,7 +143,7 @@ def as_list(name: str, column: Any) -> list[Any]:
         raise ValueError(f"{name} is {column!r}: give a sequence with one entry per row")
     if getattr(column, "ndim", 1) != 1:
         raise ValueError(f"{name} has shape {np.asarray(column).shape}: give a sequence with one entry per row")
-    for method in ("tolist", "to_list"):
+    for method in ("tolist", "to_list", "to_pylist"):
         if hasattr(column, method):
             return list(getattr(column, method)())
     return list(column)

@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.links.reading import read_pairs
 
+ROUNDING = 1e-12
+"""How far from one the sum of a table may be that was divided by its sum."""
+
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Relation:
@@ -51,7 +54,9 @@ class Relation:
             raise ValueError(f"table holds {worst}: give finite numbers of at least 0")
         if weights.sum() == 0:
             raise ValueError("table is 0 everywhere: give at least one combination of labels a chance")
-        for name, value in (("pairs", checked), ("table", weights / weights.sum())):
+        if abs(weights.sum() - 1.0) > ROUNDING:  # a table that sums to one stays as it is, so that a copy is equal
+            weights /= weights.sum()
+        for name, value in (("pairs", checked), ("table", weights)):
             value.setflags(write=False)
             object.__setattr__(self, name, value)
 

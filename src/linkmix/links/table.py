@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from linkmix.basics.arrays import Ints
 from linkmix.links.pairs import first_true
 from linkmix.links.reading import LARGEST_ROW, as_list, check_hashable, is_confidence, is_missing
 
@@ -35,6 +36,8 @@ KINDS = {
 """What may stand for a kind of link, and whether it is a must-link."""
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 """What may stand for whether a link was chosen."""
+IDS_SHOWN = 10
+"""Ids that no row has of which an error shows at most this many."""
 
 
 def parse_kind(given: object) -> bool:
@@ -151,7 +154,7 @@ def from_table(cls: type["Links"], table: Any, ids: Iterable[Hashable] | None = 
 
     Parameters
     ----------
-    table : mapping of columns, pandas or polars data frame, or iterable of mappings (one per row)
+    table : mapping of columns, data frame of pandas or polars, table of pyarrow, or iterable of mappings (one per row)
         Columns ``a``, ``b`` and ``kind``, optionally ``confidence``, ``annotator`` and ``chosen``; others are left
         alone. The first two may also be called ``id1`` and ``id2``, ``left`` and ``right``, ``source`` and ``target``
         and the like, and the third ``same``, ``match``, ``link``, ``label`` or ``type``. A kind is "must", "same",
@@ -171,7 +174,11 @@ def from_table(cls: type["Links"], table: Any, ids: Iterable[Hashable] | None = 
     """
     columns = _read_columns(table)
     row_of = None if ids is None else _read_ids(ids)
-    pairs = np.array([_read_rows(columns[end], end, row_of) for end in ("a", "b")], dtype=np.int64).T  # (n, 2)
+    ends = ("a", "b")
+    if row_of is None:
+        pairs = np.array([_read_numbers(columns[end], end) for end in ends], dtype=np.int64).T  # (n, 2)
+    else:
+        pairs = _read_rows({end: columns[end] for end in ends}, row_of)
     if (position := first_true(pairs[:, 0] == pairs[:, 1])) is not None:
         raise ValueError(f"table row {position} links {columns['a'][position]!r} to itself: remove it")
     for name in ("confidence", "annotator", "chosen"):
@@ -239,7 +246,7 @@ def _parse_column(columns: dict[str, list[Any]], name: str, parse: Callable[[obj
 def _read_columns(table: Any) -> dict[str, list[Any]]:
     """Read the columns that describe links, all of one length."""
     if isinstance(table, Mapping) or hasattr(table, "columns"):
-        present = list(table) if isinstance(table, Mapping) else list(table.columns)
+        present = list(table) if isinstance(table, Mapping) else list(getattr(table, "column_names", table.columns))
         usual = _name_columns(present)
         columns = {usual[name]: as_list(f"table column {name!r}", table[name]) for name in usual}
     else:
@@ -276,24 +283,35 @@ def _read_ids(ids: Iterable[Hashable]) -> dict[Hashable, int]:
     return row_of
 
 
-def _read_rows(column: list[Any], name: str, row_of: dict[Hashable, int] | None) -> list[int]:
-    """Rows that a column names, by their ids if there are any."""
-    rows = []
+def _read_numbers(column: list[Any], name: str) -> list[int]:
+    """Row numbers of a column."""
     for i, value in enumerate(column):
-        if row_of is None:
-            if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= LARGEST_ROW:
-                raise ValueError(
-                    f"table row {i}: {name} is {value!r}, not a row number: "
-                    f"give integers from 0 to {LARGEST_ROW}, or the ids of the rows as ids"
-                )
-            rows.append(int(value))
-        else:
+        if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= LARGEST_ROW:
+            raise ValueError(
+                f"table row {i}: {name} is {value!r}, not a row number: "
+                f"give integers from 0 to {LARGEST_ROW}, or the ids of the rows as ids"
+            )
+    return [int(value) for value in column]
+
+
+def _read_rows(ends: dict[str, list[Any]], row_of: dict[Hashable, int]) -> Ints:
+    """Rows of the two columns of ids, of shape (n, 2). An error lists the ids that no row has."""
+    pairs = np.empty((len(ends["a"]), 2), dtype=np.int64)
+    unknown: dict[str, str] = {}  # where each id that no row has stands first
+    for i, two in enumerate(zip(*ends.values(), strict=True)):
+        for j, (name, value) in enumerate(zip(ends, two, strict=True)):
             try:
-                rows.append(row_of[value])
+                pairs[i, j] = row_of[value]
             except (KeyError, TypeError):  # a TypeError if it is not hashable
-                example = f"such as {next(iter(row_of))!r}" if row_of else "there are none"
-                raise ValueError(
-                    f"table row {i}: {name} is {value!r}, which is not among the ids ({example}): "
-                    "correct it, or read ids and table with the same type"
-                ) from None
-    return rows
+                unknown.setdefault(repr(value), f"table row {i}: {name} is {value!r}")
+    if unknown:
+        first = next(iter(unknown.values()))
+        example = f"such as {next(iter(row_of))!r}" if row_of else "there are none"
+        others = list(unknown)[1:IDS_SHOWN]
+        more = f" and {len(unknown) - IDS_SHOWN} more" if len(unknown) > IDS_SHOWN else ""
+        also = f"; the same holds for {', '.join(others)}{more}" if others else ""
+        raise ValueError(
+            f"{first}, which is not among the ids ({example}): correct it, or read ids and table with the same type"
+            f"{also}"
+        )
+    return pairs

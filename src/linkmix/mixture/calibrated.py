@@ -1,7 +1,7 @@
 """Calibrates the probabilities of one mixture, and estimates how good it is, by refits without some of the links."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -16,8 +16,7 @@ from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.checks import check_sample_weight
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.data.blocks import Source
-from linkmix.links import Links
-from linkmix.links.checks import as_links, check_known_labels
+from linkmix.links.checks import LinksLike, as_links, check_ids, check_known_labels
 from linkmix.links.names import check_names, number_names
 from linkmix.mixture.calibration import LeftOut, Quality, level, quality, temperatures, tempered
 from linkmix.mixture.door import LinkEstimator, PointsLike
@@ -67,7 +66,8 @@ def calibrate(
     X: ArrayLike,
     y: ArrayLike | None = None,
     *,
-    links: Links | None = None,
+    links: LinksLike | None = None,
+    ids: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Calibration:
     """Make the probabilities of a mixture honest, and estimate how good its labels are.
@@ -83,8 +83,10 @@ def calibrate(
         The points, or a sample of those that a fitted model has seen. All linked rows should be among them.
     y : array-like of shape (n_samples,), optional
         Known labels, as in ``LinkMixture.fit``: class numbers from 0, and -1 where the class is not known, or names.
-    links : Links, optional
-        Links between rows of `X`: those that the model is, or was, fitted to.
+    links : Links, or a table of links, optional
+        Links between rows of `X`: those that the model is, or was, fitted to. By default the model's own ``links``.
+    ids : sequence of shape (n_samples,), optional
+        For a table of links: the ids of the rows of `X`, as in ``LinkMixture.fit``.
     sample_weight : array-like of shape (n_samples,), optional
         How often each point counts in the fits.
 
@@ -114,9 +116,10 @@ def calibrate(
     About 93 % of all pairs are judged as you would (86 to 99 %), from 60 links.
     """
     _check(model, X)
-    given = as_links(links).distinct()
+    given = as_links(model.links if links is None else links, ids=ids, X=X).distinct()
     points: Any = X if hasattr(X, "shape") else np.asarray(X)  # a data frame keeps its names of columns
     n = len(points)
+    check_ids(ids, n)
     given.check_rows(n)
     weights = check_sample_weight(sample_weight, n)
     numbers, names = number_names(y, n, getattr(model, "_names", ()))

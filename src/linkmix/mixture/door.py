@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,7 +25,15 @@ from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size
 from linkmix.data.summary import extent
 from linkmix.engine.fitting import Knowledge
 from linkmix.links import Links
-from linkmix.links.checks import apart_from_noise, as_links, check_known_labels, check_links
+from linkmix.links.checks import (
+    LinksLike,
+    apart_from_noise,
+    as_links,
+    check_bound,
+    check_ids,
+    check_known_labels,
+    check_links,
+)
 from linkmix.links.names import all_names, check_names, names_of_labels, number_names
 from linkmix.mixture import model_file
 from linkmix.mixture.settings import names_annotators
@@ -81,6 +89,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
 
     _parameter_constraints: ClassVar[Constraints]
     _parts: ClassVar[tuple[type, ...]] = ()  # estimators that a saved one may contain
+    links: Links | None
     random_state: int | RandomState | None
 
     def fit(
@@ -88,7 +97,8 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         X: PointsLike,
         y: ArrayLike | None = None,
         *,
-        links: Links | None = None,
+        links: LinksLike | None = None,
+        ids: Iterable[Hashable] | None = None,
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
         rows: ArrayLike | None = None,
@@ -108,8 +118,13 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
             as well. For an estimator with noise, -2 marks a row that is known to belong to no class: its label is -1,
             as are those of all rows that must link with it, and other links to it say nothing. A `y` in which no label
             is unknown is ignored, as by scikit-learn's clusterers.
-        links : Links, optional
-            Links between rows of `X`.
+        links : Links, or a table of links, optional
+            Links between rows of `X`. A table (pandas, polars, pyarrow, or a dict of lists) names the rows by their
+            ids, in columns as `Links.from_table` reads them. Where nothing is given, the estimator's own ``links`` are
+            used.
+        ids : sequence of shape (n_samples,), optional
+            For a table of links: the ids of the rows of `X`, in their order. By default they are the index of `X`, if
+            it is a data frame of pandas.
         must_link, cannot_link : array-like of shape (n_links, 2), optional
             The same as plain pairs of row numbers, instead of `links`.
         rows : array-like of shape (n_samples,), optional
@@ -124,7 +139,8 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
             The fitted estimator. If anything fails, an earlier fit stays as it was.
         """
         self.check_settings()
-        given = as_links(links, must_link, cannot_link)
+        bound = links is None and must_link is None and cannot_link is None
+        given = as_links(self.links if bound else links, must_link, cannot_link, ids=ids, rows=rows, X=X)
         coded = self._code(X)
         names_of_columns = names_in(X) if coded is None else coded.recipe.owners
         door = self._door(reset=True, columns=names_of_columns)
@@ -132,6 +148,9 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         recipe = None if coded is None else coded.recipe
         levels: tuple[int, ...] = () if coded is None else coded.levels
         columns = columns if recipe is None else SeenColumns.of(recipe)
+        check_ids(ids, len(points))
+        if bound and rows is None:
+            check_bound(given, len(points))
         weights = check_sample_weight(sample_weight, len(points))
         numbers, names = number_names(y, len(points), self._earlier_names(points))
         request = Request(points, numbers, given, rows, weights, names, names_of_columns, levels)
@@ -149,7 +168,8 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         X: PointsLike,
         y: ArrayLike | None = None,
         *,
-        links: Links | None = None,
+        links: LinksLike | None = None,
+        ids: Iterable[Hashable] | None = None,
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
         rows: ArrayLike | None = None,
@@ -159,7 +179,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X, y, links, must_link, cannot_link, rows, sample_weight
+        X, y, links, ids, must_link, cannot_link, rows, sample_weight
             As in `fit`.
 
         Returns
@@ -167,7 +187,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         ndarray of shape (n_samples,)
             ``labels_``.
         """
-        told: dict[str, Any] = {"must_link": must_link, "cannot_link": cannot_link, "rows": rows}
+        told: dict[str, Any] = {"ids": ids, "must_link": must_link, "cannot_link": cannot_link, "rows": rows}
         labels: Array = self.fit(X, y, links=links, sample_weight=sample_weight, **told).labels_
         return labels
 

@@ -128,7 +128,7 @@ def label_points(
 def light(model: Any) -> Any:
     """A copy of a fitted estimator that predicts, without what grows with the training points."""
     other = copy(model)
-    for name in ("labels_", "links_to_review_", "leaderboard_", "init"):
+    for name in ("labels_", "probabilities_", "links", "links_to_review_", "leaderboard_", "init"):
         if name in vars(other):
             setattr(other, name, None)
     if hasattr(model, "estimators_"):

@@ -97,6 +97,9 @@ class LinkMixture(LinkEstimator):
         (Varadhan and Roland, 2008), and needs fewer passes over the rows. ``"auto"`` does so if a step takes more than
         about a millisecond, which depends on the numbers of rows, columns and clusters. With ``tol=0``, and with a
         density of your own that has no ``to_vector``, EM is plain.
+    links : Links, optional
+        Links that `fit` uses where it is given none, for tools that call ``fit(X)`` or ``fit(X, y)``. Their row numbers
+        are those of the X that they will pass; to fit to some of its rows, as in cross-validation, pass ``rows``.
     random_state : int, RandomState or None, default=None
         Determines the starts and the draws of `sample`.
 
@@ -176,6 +179,7 @@ class LinkMixture(LinkEstimator):
         max_iter: int = 300,
         acceleration: str = "auto",
         warm_start: bool = False,
+        links: Links | None = None,
         random_state: int | RandomState | None = None,
     ) -> None:
         self.n_classes = n_classes
@@ -195,6 +199,7 @@ class LinkMixture(LinkEstimator):
         self.max_iter = max_iter
         self.acceleration = acceleration
         self.warm_start = warm_start
+        self.links = links
         self.random_state = random_state
 
     def predict(self, X: PointsLike) -> Array:

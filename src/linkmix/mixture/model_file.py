@@ -40,6 +40,7 @@ from linkmix.densities.gaussian import GaussianParameters
 from linkmix.densities.product import ProductParameters
 from linkmix.densities.student import StudentParameters
 from linkmix.engine import starts
+from linkmix.links import Links, Relation
 from linkmix.mixture.calibration import Quality
 from linkmix.native.versions import versions
 
@@ -61,6 +62,7 @@ VALUES: dict[str, type[Any]] = {
         *(couplings.Uncoupled, couplings.Pairwise, couplings.Graph, couplings.MeanField, couplings.Projection),
         *(GaussianParameters, StudentParameters, DiscreteParameters, ProductParameters, ContaminatedParameters),
         *(engine.Parameters, starts.Shape, Quality),
+        *(Links, Relation),
         *columns.PARTS,
     )
 }

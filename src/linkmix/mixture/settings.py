@@ -47,6 +47,7 @@ CONSTRAINTS: Constraints = {
     "max_iter": [at_least(0)],
     "acceleration": [StrOptions({"auto", "squarem", "none"})],
     "warm_start": ["boolean"],
+    "links": [Links, None],
     "random_state": ["random_state"],
 }
 """What scikit-learn checks at the start of a fit."""

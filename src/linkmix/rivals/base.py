@@ -1,6 +1,7 @@
 """What the rivals that are not mixtures share: the interface, the validation, and the links as a matrix."""
 
 from abc import abstractmethod
+from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
-from linkmix.links.checks import as_links, check_links
+from linkmix.links.checks import LinksLike, as_links, check_ids, check_links
 
 
 class Rival(ClusterMixin, BaseEstimator):
@@ -48,7 +49,8 @@ class Rival(ClusterMixin, BaseEstimator):
         X: ArrayLike,
         y: object = None,
         *,
-        links: Links | None = None,
+        links: LinksLike | None = None,
+        ids: Iterable[Hashable] | None = None,
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
         rows: ArrayLike | None = None,
@@ -61,8 +63,11 @@ class Rival(ClusterMixin, BaseEstimator):
             The points.
         y : object
             Ignored.
-        links : Links, optional
-            Links between rows of `X`.
+        links : Links, or a table of links, optional
+            Links between rows of `X`. A table names the rows by their ids, as in ``LinkMixture.fit``.
+        ids : sequence of shape (n_samples,), optional
+            For a table of links: the ids of the rows of `X`, in their order. By default they are the index of `X`, if
+            it is a data frame of pandas.
         must_link, cannot_link : array-like of shape (n_links, 2), optional
             The same links as pairs of row numbers, instead of `links`.
         rows : array-like of shape (n_samples,), optional
@@ -74,8 +79,9 @@ class Rival(ClusterMixin, BaseEstimator):
             The fitted estimator, with ``labels_``.
         """
         self._validate_params()
-        given = as_links(links, must_link, cannot_link)
+        given = as_links(links, must_link, cannot_link, ids=ids, rows=rows, X=X)
         points: Floats = validate_data(self, X, dtype=np.float64)
+        check_ids(ids, len(points))
         if len(points) < self.n_classes:
             raise ValueError(
                 f"n_samples={len(points)} is less than n_classes={self.n_classes}: pass more points or ask for fewer"

@@ -1,14 +1,13 @@
 """Rivals that use the same engine with another coupling: GMM, GM-PR as printed, GMM-EC, EM-PC and PPC."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
 from linkmix.couplings import Coupling, Graph, MeanField, Pairwise, Projection, Uncoupled
-from linkmix.links import Links
-from linkmix.links.checks import as_links
+from linkmix.links.checks import LinksLike, as_links
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.door import PointsLike
 from linkmix.rivals.base import refuse_useless
@@ -72,16 +71,18 @@ class _RivalMixture(LinkMixture):
         X: PointsLike,
         y: ArrayLike | None = None,
         *,
-        links: Links | None = None,
+        links: LinksLike | None = None,
+        ids: Iterable[Hashable] | None = None,
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
         rows: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit the mixture. The parameters are those of `LinkMixture.fit`, but `y` is ignored."""
-        given = as_links(links, must_link, cannot_link)
+        given = as_links(links, must_link, cannot_link, ids=ids, rows=rows, X=X)
         refuse_useless(type(self).__name__, given, self.uses_must, self.uses_cannot, self.uses_confidence)
-        return super().fit(X, links=given, rows=rows, sample_weight=sample_weight)
+        told: dict[str, Any] = {"ids": ids, "must_link": must_link, "cannot_link": cannot_link, "rows": rows}
+        return super().fit(X, links=links, sample_weight=sample_weight, **told)
 
 
 class GMM(_RivalMixture):

@@ -20,6 +20,7 @@ from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import Door
 from linkmix.data.scaling import Scaling, scalings
 from linkmix.engine.fitting import few_threads, naming_rows
+from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.calibration import left_out_together, level, quality, temperatures, tempered
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request
@@ -29,7 +30,7 @@ from linkmix.search.budgets import BUDGETS, Budget
 from linkmix.search.contest import place_of
 from linkmix.search.number import compare_numbers, fewest_classes, largest_number, number_of_classes
 from linkmix.search.settings import SearchSettings
-from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of
+from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of, probabilities_of
 
 
 class AutoLinkMixture(LinkEstimator):
@@ -67,6 +68,9 @@ class AutoLinkMixture(LinkEstimator):
         Whether points may belong to no class, as in HDBSCAN. A wide background then competes with the classes for
         every point; `predict` and ``labels_`` give -1 to a point that it wins, or the text "-1" if classes have names.
         Clusters have no heavy tails then, which would compete for the same points.
+    links : Links, optional
+        Links that `fit` uses where it is given none, for tools that call ``fit(X)`` or ``fit(X, y)``. Their row numbers
+        are those of the X that they will pass; to fit to some of its rows, as in cross-validation, pass ``rows``.
     n_jobs : int, optional
         Number of threads that make guesses and candidates: None for one, unless joblib is configured otherwise; -1 for
         all processors. The result does not depend on it.
@@ -83,6 +87,9 @@ class AutoLinkMixture(LinkEstimator):
     labels_ : ndarray of shape (n_samples,)
         Class of each training point, as an entry of ``classes_``, honouring its links; with noise, -1 for a point of no
         class. Points that certain must-links hold together are noise together or not at all.
+    probabilities_ : ndarray of shape (n_samples,) or None
+        Probability of the label of each training point, from the point alone as in `predict_proba`: a low one may mean
+        that links decided. It is 0 for a point of no class. None for points that are not in memory.
     best_estimator_ : LinkMixture
         The winner, fitted to the scaled points; its classes have numbers.
     estimators_ : list of LinkMixture
@@ -153,6 +160,7 @@ class AutoLinkMixture(LinkEstimator):
         "calibrate": ["boolean"],
         "kinds": [Mapping, None],
         "noise": ["boolean"],
+        "links": [Links, None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -168,6 +176,7 @@ class AutoLinkMixture(LinkEstimator):
         calibrate: bool = True,
         kinds: Mapping[str, str] | None = None,
         noise: bool = False,
+        links: Links | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: int | RandomState | None = None,
@@ -178,6 +187,7 @@ class AutoLinkMixture(LinkEstimator):
         self.calibrate = calibrate
         self.kinds = kinds
         self.noise = noise
+        self.links = links
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -313,15 +323,16 @@ class AutoLinkMixture(LinkEstimator):
         each = [tempered(one, T) for one, T in zip(log_joints, heat.tolist(), strict=True)]
         places = [place_of(one, each[0]) for one in each]
         labels = members[0].labels_
+        committee = Committee([member.mixture() for member in members], places, heat)
         if len(members) > 1:
-            committee = Committee([member.mixture() for member in members], places, heat)
             reliability = np.array([*members[0].annotator_reliability_.values()])
             labels = committee_labels(committee, whole, coupling, reliability)
         if self.calibrate:
             matched = [one[:, place] for one, place in zip(each, places, strict=True)]
             how_good = quality(np.mean(matched, axis=0), left)
         board = ground.leaderboard(candidates)
-        return Found(views[view], members, places, heat, how_good, board, review, labels, choice)
+        sure_of = probabilities_of(labels, whole.X, committee)
+        return Found(views[view], members, places, heat, how_good, board, review, labels, choice, sure_of)
 
     @staticmethod
     def _largest(request: Request, settings: SearchSettings) -> int:
@@ -342,6 +353,7 @@ class AutoLinkMixture(LinkEstimator):
             "leaderboard_": found.leaderboard,
             "links_to_review_": found.links_to_review,
             "labels_": found.labels,
+            "probabilities_": found.probabilities,
             **({} if found.choice is None else {"choice_": found.choice}),
             "temperatures_": found.temperatures,
             "quality_": found.quality,

@@ -53,6 +53,8 @@ class Found:
         Class of each training point, its links honoured.
     choice : structured ndarray or None
         The best candidate for each number of classes, if the number was to be chosen.
+    probabilities : ndarray of shape (n_samples,) or None
+        Probability of the label of each training point, if the points are in memory.
     """
 
     scaling: Scaling
@@ -64,6 +66,7 @@ class Found:
     links_to_review: Array
     labels: Ints
     choice: Array | None = None
+    probabilities: Floats | None = None
 
 
 def contest_of(
@@ -191,6 +194,17 @@ class Committee:
             for member, place, temperature in zip(self.members, self.places, self.temperatures.tolist(), strict=True)
         ]
         return np.asarray(np.mean(each, axis=0))
+
+
+def probabilities_of(labels: Ints, points: Array | Table, committee: Committee) -> Floats | None:
+    """Probability of the label of each training point, from the point alone; None for points outside memory.
+
+    A label below zero, which stands for no class, has none.
+    """
+    if isinstance(points, Table):
+        return None
+    each = committee.probabilities(points)  # (n, M)
+    return np.where(labels >= 0, each[np.arange(len(each)), labels], 0.0)
 
 
 def committee_labels(

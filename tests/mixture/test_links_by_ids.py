@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, calibrate
-from linkmix.rivals import COPKMeans, GMMEC
+from linkmix.rivals import GMMEC, COPKMeans
 
 X, Y = load_iris(return_X_y=True)
 IDS = [f"flower {3 * row % 150 + row // 50}" for row in range(150)]

@@ -185,8 +185,8 @@ def check_bound(links: Links, n_rows: int) -> None:
         links.check_rows(n_rows)
     except ValueError as error:
         raise ValueError(
-            f"{error}; these are the links that the estimator was made with, about the rows of a whole table: if X is a "
-            "part of it, as in cross-validation, pass the numbers of its rows as rows= to fit"
+            f"{error}; these are the links that the estimator was made with, about the rows of a whole table: if X is "
+            "a part of it, as in cross-validation, pass the numbers of its rows as rows= to fit"
         ) from None
 
 

@@ -398,10 +398,10 @@ def keep_earlier(folder: Path, places: "Mapping[str, Path]") -> Path | None:
 
 def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     """Print the summary: first of all how good the result is."""
-    from linkmix.app.report import columns_in_words, deciding_in_words, links_in_words, noise_in_words
+    from linkmix.app.report import columns_in_words, deciding_in_words, links_in_words, n_used, noise_in_words
 
     click.echo(f"{result.how_good}\n")
-    n, d = len(result.points.X), len(result.points.used)
+    n, d = len(result.points.X), n_used(result.points, result.model)
     said = ", ".join(
         f"{number:,} {one if number == 1 else many}"
         for number, one, many in (

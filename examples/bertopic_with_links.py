@@ -5,18 +5,16 @@ them along: ``AutoLinkMixture(4, links=links)``. The texts are the docstrings of
 mean are what people do with it: data sets, columns, models, measures. Embeddings by TF-IDF keep the example small;
 those of a sentence transformer go the same way.
 
-One draw of links tells little here: the first part therefore shows several. A few links can make topics worse, which
-the table shows as well.
+One draw of links tells little here, so the first part shows several. With few links, topics can be worse than without.
 
 Needs ``pip install bertopic``.
 """
 
 from importlib import import_module
 from inspect import getdoc, ismodule
+from typing import Any
 
 import numpy as np
-from bertopic import BERTopic
-from bertopic.dimensionality import BaseDimensionalityReduction
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
@@ -49,10 +47,11 @@ def docstrings() -> tuple[list[str], list[str]]:
     return list(topic_of), list(topic_of.values())
 
 
-def topics(
-    clusterer: AutoLinkMixture, texts: list[str], embeddings: np.ndarray, y: np.ndarray | None = None
-) -> BERTopic:
+def topics(clusterer: AutoLinkMixture, texts: list[str], embeddings: np.ndarray, y: np.ndarray | None = None) -> Any:
     """BERTopic with a clusterer of our own, on embeddings that are used as they are."""
+    from bertopic import BERTopic
+    from bertopic.dimensionality import BaseDimensionalityReduction
+
     model = BERTopic(
         hdbscan_model=clusterer,
         umap_model=BaseDimensionalityReduction(),

@@ -87,6 +87,20 @@ def test_a_fit_on_the_cluster_is_calibrated_by_a_sample(client):
     assert found.quality.low <= np.mean((labels[a] == labels[b]) == (y[a] == y[b])) <= found.quality.high
 
 
+def test_links_by_ids_and_links_of_the_estimator(client):
+    points = np.concatenate([np.random.default_rng(0).normal(size=(40, 2)) + 4 * side for side in range(2)])
+    ids = [f"row {number}" for number in range(80)]
+    links = Links(must=[(0, 1)], cannot=[(2, 70), (1, 50)])
+    X = da.from_array(points, chunks=(30, 2))
+    expected = far.fit(LinkMixture(2, random_state=0), X, links=links, client=client)
+    by_id = far.fit(LinkMixture(2, random_state=0), X, links=links.to_table(ids), ids=ids, client=client)
+    bound = far.fit(LinkMixture(2, links=links, random_state=0), X, client=client)
+    assert len(expected.links_to_review_) == 3
+    for model in (by_id, bound):
+        np.testing.assert_array_equal(model.links_to_review_, expected.links_to_review_)
+        np.testing.assert_allclose(model.means_, expected.means_, rtol=1e-12)
+
+
 def test_weights_and_known_labels_follow_their_rows(client):
     X, y, links = problem()
     known = np.where(np.arange(len(y)) % 50 == 3, y, -1)

@@ -60,16 +60,18 @@ def folder(fitted, monkeypatch):
 
 def test_fit_says_what_was_used(fitted):
     folder, said = fitted
-    assert "240 points, 4 columns, 2 classes." in said
+    assert "240 points, 3 columns, 2 classes." in said
     assert (
-        "Used 4 columns: plan (category, 3 levels), member (true or false), spend (number), since (date).\n"
-        "Left out: customer (numbers the rows), zip (as you asked), name (text, nearly all values differ).\n"
+        "Used 3 columns: plan (category, 3 levels), member (true or false), spend (number).\n"
+        "Left out: since (independent of all other columns and of the links), customer (numbers the rows), "
+        "zip (as you asked), name (text, nearly all values differ).\n"
     ) in said
+    assert re.search(r"Decides: .*plan \d+ %", said)
     assert "Note: 'spend': read with a comma between thousands" in said
     assert "Note: 2 values are missing" in said
     assert re.search(r"plan = (gold|free) \d+ % \(overall \d+ %\)", said)
     labels = pd.read_csv(folder / "linkmix-out" / "labels.csv")
-    assert adjusted_rand_score(Y, labels["label"]) > 0.4  # numbers alone give about .1
+    assert adjusted_rand_score(Y, labels["label"]) > 0.4
     report = re.sub("</?bdi>", "", (folder / "linkmix-out" / "report.html").read_text())
     for part in ("plan (category, 3 levels)", "zip (as you asked)", "plan = ", "for a level of a category"):
         assert part in report

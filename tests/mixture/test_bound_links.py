@@ -171,3 +171,18 @@ def test_other_things_than_links_are_refused(model, links):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_check_estimator():
     check_estimator(LinkMixture(links=Links()), on_skip=None, on_fail="raise")
+
+
+def test_copies_of_relations_are_equal_to_the_last_bit():
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        relation = Relation([(0, 1)], random.random((3, 3)))
+        assert relation.table.sum() == pytest.approx(1, abs=1e-12)
+        assert pickle.loads(pickle.dumps(relation)) == relation
+
+
+def test_a_point_of_no_class_has_no_probability():
+    points = np.vstack([X, [[9.0, 9.0, 9.0, 9.0]]])
+    model = clone(MODELS["auto"]).set_params(noise=True).fit(points)
+    assert model.labels_[-1] == -1
+    np.testing.assert_array_equal(model.probabilities_ == 0, model.labels_ == -1)

@@ -253,7 +253,7 @@ def test_links_structure_and_agreement_are_weighed_in_one_unit():
     assert rule([*many, evidence(other, -1.0 - 2 * SETTINGS.agreement * 12, enough)], 2).argmax() < 9
     without = [evidence(one, n_links=0.0)] * 9  # no link says who is to be believed, so all have the same say
     assert rule([*without, evidence(other, structure=0.01, n_links=0.0)], 2).argmax() < 9
-    enough = 1.6 * SETTINGS.most_agreement / SETTINGS.structure
+    enough = 1.6 * SETTINGS.agreement_alone / SETTINGS.structure
     assert rule([*without, evidence(other, structure=enough, n_links=0.0)], 2).argmax() == 9
 
 

@@ -32,7 +32,8 @@ MOST_LEVELS = 100
 SCATTERED, COVERED = 0.5, 0.1
 """Texts are free text if frequent ones have less than the first share of rows, and no category below the second."""
 FEW_LEVELS, ENOUGH_ROWS = 12, 50
-"""At most so many different values, in at least so many rows, are levels, even if most of them are numbers."""
+"""At most so many different values, in at least so many rows, are levels, even if most of them are numbers; unless the
+others are rare."""
 WORDS = 3.0
 """Free text has this many words on average."""
 FEWEST_RUNNING = 10
@@ -170,9 +171,11 @@ def _of_texts(values: Texts, folder: str) -> Found:
     if vectors_in(texts) is not None:
         return of_vectors(values)
     if reading is not None and max(reading.share, sum(reading.units.values()) / counts.sum()) > MOSTLY:
-        if len(texts) > FEW_LEVELS or counts.sum() < ENOUGH_ROWS:
+        are_words = np.isnan(reading.numbers)
+        rare = counts[are_words].sum() < RARE * counts.sum()
+        if rare or len(texts) > FEW_LEVELS or counts.sum() < ENOUGH_ROWS:
             raise _refused(values, reading)
-        others = [text for text, number in zip(values.texts, reading.numbers, strict=True) if np.isnan(number)]
+        others = [text for text, is_word in zip(values.texts, are_words.tolist(), strict=True) if is_word]
         found = category(values)
         said = f"has numbers and also {', '.join(map(repr, others[:SHOWN]))}, so it is read as a category"
         return Found(found.kind, found.reason, (said, *found.remarks))

@@ -420,7 +420,10 @@ class Contest:
         """Candidates with their scores, the best first."""
         if not candidates:
             return []
-        scores = self.budget.rule([one.evidence for one in candidates], self.n_classes, self.budget.settings)
+        settings = self.budget.settings
+        if self.levels:
+            settings = replace(settings, structure=settings.structure_of_categories)
+        scores = self.budget.rule([one.evidence for one in candidates], self.n_classes, settings)
         return [replace(candidates[i], score=float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
     def believing(self, candidates: Sequence[Candidate]) -> "Contest":

@@ -94,7 +94,8 @@ def number_of_classes(table: Array) -> int:
 def _compare(ground: Contest, progress: Progress) -> Array:
     settings = ground.budget.settings
     guess = {
-        view: hierarchy(spaces["columns"].points, ground.seed, ground.weights) for view, spaces in ground.spaces.items()
+        view: hierarchy(spaces["columns"].points, ground.seed, _weights(ground, view))
+        for view, spaces in ground.spaces.items()
     }
     found: dict[int, tuple[Any, ...]] = {}
     reason: InfeasibleLinks | None = None
@@ -128,6 +129,13 @@ def _compare(ground: Contest, progress: Progress) -> Array:
     while near := [m for m in between(sorted(found), max(found, key=lambda m: (found[m][-1], -m))) if m not in failed]:
         failed.update(m for m in near if tried(m) is None)
     return np.array([found[n_classes] for n_classes in sorted(found)], dtype=CHOICE)
+
+
+def _weights(ground: Contest, view: str) -> Floats | None:
+    """How often each point counts in the hierarchy; with noise, outlying points do not."""
+    if ground.outlying is None:
+        return ground.weights
+    return np.where(ground.outlying[view], 0.0, 1.0 if ground.weights is None else ground.weights)
 
 
 def _row(contest: Contest, guess: dict[str, Callable[[int], Ints]]) -> tuple[Any, ...] | None:

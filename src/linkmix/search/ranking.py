@@ -136,7 +136,7 @@ def by_links_structure_and_agreement(
     n_links = candidates[0].n_links
     weight = float(np.clip(settings.agreement * n_links, settings.least_agreement, settings.most_agreement))
     if not n_links:  # everybody has the same say, and structure is all there is besides
-        weight = settings.most_agreement
+        weight = settings.agreement_alone
     return np.asarray(log_probability + settings.structure * structure + weight * likeness)
 
 

@@ -305,6 +305,8 @@ def summarise(
     links_path: Path | None,
 ) -> "Result":
     """What labels, report and summary are made from."""
+    import numpy as np
+
     from linkmix.app.cli.points import as_given
     from linkmix.app.cli.saved_models import Saved
     from linkmix.app.report import Result
@@ -315,6 +317,8 @@ def summarise(
     probabilities = Saved(model, notes_of_model).probabilities(X) if hasattr(model, "predict_proba") else None
     is_quick = probabilities is not None and 1 < table.X.shape[1] <= MOST_WEIGHED
     weights = column_weights(model, as_given(X, getattr(model, "recipe_", None))) if is_quick else None
+    if weights is not None and len(weights) > len(table.used):  # the model knows columns of numbers alone
+        weights = np.bincount([table.used.index(owner) for owner in table.owners], weights)
     sources = (points_path.name,) if links_path is None else (points_path.name, links_path.name)
     n_classes = int(getattr(model, "n_classes_", model.n_classes))
     typed = shlex.join(["linkmix", *sys.argv[1:]]) if Path(sys.argv[0]).name == "linkmix" else "linkmix fit"
@@ -398,10 +402,10 @@ def keep_earlier(folder: Path, places: "Mapping[str, Path]") -> Path | None:
 
 def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     """Print the summary: first of all how good the result is."""
-    from linkmix.app.report import columns_in_words, deciding_in_words, links_in_words, noise_in_words
+    from linkmix.app.report import columns_in_words, deciding_in_words, links_in_words, n_used, noise_in_words
 
     click.echo(f"{result.how_good}\n")
-    n, d = len(result.points.X), len(result.points.used)
+    n, d = len(result.points.X), n_used(result.points, result.model)
     said = ", ".join(
         f"{number:,} {one if number == 1 else many}"
         for number, one, many in (

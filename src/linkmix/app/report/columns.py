@@ -7,6 +7,7 @@ import numpy as np
 
 from linkmix.basics.arrays import Floats
 from linkmix.columns import describe
+from linkmix.columns.moments import Date
 from linkmix.plots.pages import count
 
 if TYPE_CHECKING:
@@ -59,6 +60,28 @@ def unrelated(points: "Points", model: Any) -> list[str]:
         return []
     kept = {owner for owner, size in zip(points.owners, scale.tolist(), strict=True) if size > 0}
     return [name for name in points.used if name not in kept]
+
+
+def n_used(points: "Points", model: Any) -> int:
+    """Number of columns that the model uses."""
+    return len(points.used) - len(unrelated(points, model))
+
+
+def dates_of(points: "Points") -> set[str]:
+    """The columns that hold dates, as days since 1970."""
+    columns = () if points.recipe is None else points.recipe.columns
+    return {column.name for column in columns if isinstance(column.kind, Date)}
+
+
+def day(days: float) -> str:
+    """A number of days since 1970 as a date.
+
+    Examples
+    --------
+    >>> day(18806.4)
+    '2021-06-28'
+    """
+    return "" if np.isnan(days) else str(np.datetime64(int(np.floor(days)), "D"))
 
 
 def deciding_in_words(names: Sequence[str], weights: Floats) -> str:

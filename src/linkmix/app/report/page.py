@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from linkmix.app.report import drawing
-from linkmix.app.report.columns import columns_in_words
+from linkmix.app.report.columns import columns_in_words, dates_of, day, n_used
 from linkmix.app.report.drawing import Chart, cut, icon, number, share
 from linkmix.app.report.numbers import EDGES, UNSURE, Result, labels_alone, noise_in_words, percent, share_of
 from linkmix.basics.arrays import Array
@@ -119,7 +119,7 @@ def _start(name: str) -> str:
 
 def _cards(result: Result) -> list[tuple[str, str]]:
     table = result.link_table
-    n, d = len(result.points.X), len(result.points.used)
+    n, d = len(result.points.X), n_used(result.points, result.model)
     cards = [("points", f"{n:,}"), ("columns", f"{d:,}"), ("classes", f"{result.n_classes:,}")]
     if len(table):
         n_must = int(table["is_must"].sum())
@@ -191,11 +191,11 @@ def _profile(result: Result, m: int) -> dict[str, Any]:
     facts = [f"{count(size, 'point')}, {100 * size / len(result.labels):.1f} %"]
     if confidence is not None and size:
         facts.append(f"mean confidence {confidence.means[m]:.3f}, {confidence.unsure[m]:,} below {UNSURE}")
-    bars = []
+    bars, dates = [], dates_of(result.points)
     for trait in found.top(m, MOST_COLUMNS) if size else ():
         difference = float(found.differences[m, trait])
         width = 50 * abs(difference) / _largest(result)
-        shown = share if found.shares[trait] else number
+        shown = share if found.shares[trait] else day if found.names[trait] in dates else number
         bars.append(
             {
                 "column": found.names[trait],

@@ -318,7 +318,8 @@ def summarise(
     is_quick = probabilities is not None and 1 < table.X.shape[1] <= MOST_WEIGHED
     weights = column_weights(model, as_given(X, getattr(model, "recipe_", None))) if is_quick else None
     if weights is not None and len(weights) > len(table.used):  # the model knows columns of numbers alone
-        weights = np.bincount([table.used.index(owner) for owner in table.owners], weights)
+        summed = np.bincount([table.used.index(owner) for owner in table.owners], weights)
+        weights = summed.astype(np.float64)
     sources = (points_path.name,) if links_path is None else (points_path.name, links_path.name)
     n_classes = int(getattr(model, "n_classes_", model.n_classes))
     typed = shlex.join(["linkmix", *sys.argv[1:]]) if Path(sys.argv[0]).name == "linkmix" else "linkmix fit"

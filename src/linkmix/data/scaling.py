@@ -138,6 +138,33 @@ class Scaling:
         found[nothing] = np.nan  # of which nothing is known
         return np.asarray(found)
 
+    def without(self, left_out: Array) -> "Scaling":
+        """The same with fewer components; the others join what components leave out.
+
+        Parameters
+        ----------
+        left_out : ndarray of bool, shape (n_components + n_codes,)
+            Components to leave out; codes stay.
+
+        Returns
+        -------
+        Scaling
+
+        Examples
+        --------
+        >>> zeros, components = np.zeros(3), np.array([[0.5, 0.0, 0.0], [0.0, 1.0, 0.0]])
+        >>> scaling = Scaling(zeros, np.ones(3), zeros, zeros, components, 0.2).without(np.array([False, True]))
+        >>> scaling.components.tolist(), scaling.noise
+        ([[0.5, 0.0, 0.0]], 0.6)
+        """
+        if self.components is None or not left_out.any():
+            return self
+        kept = ~left_out[: len(self.components)]
+        variance = 1 / np.square(self.components[~kept]).sum(axis=1)
+        n_before = np.count_nonzero(self.numbers.scale) - len(kept)
+        noise = (self.noise * n_before + variance.sum()) / (n_before + len(variance))
+        return replace(self, components=self.components[kept], noise=float(noise))
+
     def on_one_scale(self, X: Array) -> Floats:
         """Rows in which distances are those of the columns as they came: these, or components by how much they vary."""
         if self.components is None:
@@ -239,7 +266,9 @@ class Scaling:
         return np.asarray(slope)
 
 
-def unrelated_columns(points: Floats | Table, settings: ScalingSettings, n_codes: int = 0) -> Array:
+def unrelated_columns(
+    points: Floats | Table, settings: ScalingSettings, n_codes: int = 0, scaling: Scaling | None = None
+) -> Array:
     """Which columns seem to be noise, from the points alone: see `unrelated`. Codes of categories are never noise.
 
     Parameters
@@ -250,15 +279,20 @@ def unrelated_columns(points: Floats | Table, settings: ScalingSettings, n_codes
         When there is enough to go by, and what noise is.
     n_codes : int
         Number of columns at the end that hold codes of categories.
+    scaling : Scaling, optional
+        How the points are scaled first; then its components are judged.
 
     Returns
     -------
     ndarray of bool, shape (n_features,)
     """
     n, d = points.shape
+    if scaling is not None and scaling.components is not None:
+        d = len(scaling.components) + n_codes
     found = np.zeros(d, dtype=bool)
     if n >= settings.enough_rows and n_codes < d <= settings.most_related:
         some = take(points, _evenly(n))
+        some = some if scaling is None else scaling(some)
         numbers, codes = some[:, : d - n_codes], some[:, d - n_codes :]
         found[: d - n_codes] = unrelated(numbers, settings.unrelated, settings.lumps, codes)
     return found

@@ -42,8 +42,9 @@ class ScalingSettings:
         .884. With fewer columns components lose: ionosphere (33; 25, 100 and 200 links, draws 10 to 13) .710 .737 .795
         against .708 .740 .840, breast cancer (30) .797 .832 .867 against .855 .877 .919.
     n_components : int
-        Number of principal components. On 1000 images of 784 pixels a fit takes 1.0 to 2.4 times as long as on
-        components that are passed in, and is no worse (25, 100 and 200 links, draws 10 and 11).
+        Number of principal components, of which noise is left out as it is among columns. On 1000 images of 784 pixels
+        a fit takes 1.0 to 2.4 times as long as on components that are passed in, and is no worse (25, 100 and 200
+        links, draws 10 and 11).
     unrelated : float
         Probability of taking a column of noise for one that depends on others. Of 50 columns of noise in the sixteen
         sets of docs/fewest-links.md (draws 0 and 1; not Haberman, where no two columns depend on each other), .9 are

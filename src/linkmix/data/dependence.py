@@ -183,9 +183,9 @@ def _indicators(codes: Floats) -> Floats:
 def _uncorrelated(X: Floats) -> Array:
     """Which columns are correlated with others less than by chance, as principal components are with each other."""
     columns = _of_unit_length(X)
-    n_others = np.count_nonzero(columns.any(axis=0)) - 1
+    n_others = int(np.count_nonzero(columns.any(axis=0))) - 1
     squares = (len(X) - 1) * (np.square(columns.T @ columns).sum(axis=1) - 1)  # about 1 for each independent column
-    return np.asarray(squares < chi2.ppf(LESS_THAN_BY_CHANCE, max(n_others, 1)))
+    return np.asarray(squares < float(chi2.ppf(LESS_THAN_BY_CHANCE, float(max(n_others, 1)))))
 
 
 def _mostly_one_value(values: Floats) -> bool:

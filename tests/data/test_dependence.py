@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kruskal, mannwhitneyu, norm, rankdata
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.decomposition import PCA
 
 from linkmix.data.dependence import _groups, _of_unit_length, divided, told_by_links, unrelated
 from linkmix.data.scaling import CALM, COMPONENTS, PLAIN, scalings, unrelated_columns
@@ -76,6 +77,18 @@ def test_a_column_may_depend_on_two_others_together():
 
 def test_without_dependent_columns_nothing_is_left_out():
     assert not unrelated(noise(500, 12), CHANCE, LUMPS).any()
+
+
+def test_few_principal_components_are_never_noise():
+    random = np.random.default_rng(0)
+    labels = random.integers(3, size=2500)
+    X = 3 * random.normal(size=(3, 6))[labels] + random.normal(size=(2500, 6))
+    for n, found in ((600, False), (2500, True)):
+        Z = PCA(random_state=0).fit_transform(X[:n])
+        assert not unrelated(Z, CHANCE, LUMPS)[:2].any()
+        assert unrelated(Z, CHANCE, LUMPS).any() == found
+    # Columns that are as correlated as by chance are no components.
+    assert unrelated(np.c_[X[:600, :2], noise(600, 4)], CHANCE, LUMPS)[2:].all()
 
 
 def test_two_lumps_and_rare_values_are_not_noise():

@@ -7,18 +7,21 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 
 from linkmix import AutoLinkMixture, Links
-from linkmix.data.scaling import COMPONENTS, PLAIN, scalings
+from linkmix.data.blocks import Blocks, Door
+from linkmix.data.scaling import COMPONENTS, PLAIN, scalings, unrelated_columns
+from linkmix.engine.fitting import Knowledge
 from linkmix.search.explanation import explain
 from linkmix.search.settings import SETTINGS
+from linkmix.search.winner import views_of
 
 N, D = 240, 90
 
 
-def wide(seed=0, units=1.0):
+def wide(seed=0, units=1.0, n=N):
     """Three classes that differ in a few directions of many columns; one column is constant."""
     rng = np.random.default_rng(seed)
-    y = rng.integers(3, size=N)
-    X = (2 * rng.normal(size=(3, 4))[y] + rng.normal(size=(N, 4))) @ rng.normal(size=(4, D)) + rng.normal(size=(N, D))
+    y = rng.integers(3, size=n)
+    X = (2 * rng.normal(size=(3, 4))[y] + rng.normal(size=(n, 4))) @ rng.normal(size=(4, D)) + rng.normal(size=(n, D))
     X[:, 7] = 3.0
     return X * units, y
 
@@ -64,6 +67,33 @@ def test_the_classes_are_found_and_it_is_said_how(fitted):
     assert fitted.noise_variance_ > 0
     assert fitted.best_estimator_.n_features_in_ == SETTINGS.n_components
     np.testing.assert_array_equal(fitted.components_[:, 7], 0)
+
+
+@pytest.mark.parametrize("in_blocks", [False, True], ids=["array", "table"])
+def test_components_that_are_noise_are_left_out_unless_links_need_them(in_blocks):
+    X, y = wide(n=2400)
+    points = Blocks([X[:100], X[100:]]).enter(Door([np.float64], True, lambda X: None)) if in_blocks else X
+    first = scalings(points, SETTINGS)[COMPONENTS]
+    noise = unrelated_columns(first(X), SETTINGS)
+    assert not noise[:2].any()  # in which the classes differ
+    assert noise.sum() > 10
+    kept = views_of(Knowledge(points, Links.from_labels(y, 40, random_state=0)), SETTINGS)[COMPONENTS]
+    assert 2 <= len(kept.components) < SETTINGS.n_components
+    # Links that follow the last component alone.
+    last = int(np.flatnonzero(noise)[-1])
+    told = Links.from_labels(np.argsort(np.argsort(first(X)[:, last])) // 800, 200, random_state=0)
+    needed = views_of(Knowledge(points, told), SETTINGS)[COMPONENTS]
+    assert (needed.components == first.components[last]).all(axis=1).any()
+
+
+def test_without_some_components_the_density_is_that_of_fewer_components():
+    scaling = scalings(X, SETTINGS)[COMPONENTS].without(np.arange(SETTINGS.n_components) >= 3)
+    used = np.arange(D) != 7
+    pca = PCA(3).fit(X[:, used])
+    Z = scaling(X)
+    assert Z.shape == (N, 3)
+    log_density = multivariate_normal(cov=np.eye(3)).logpdf(Z) + scaling.log_slope(X)
+    np.testing.assert_allclose(log_density, pca.score_samples(X[:, used]), rtol=0, atol=1e-5)
 
 
 def test_few_columns_have_no_components():

@@ -42,8 +42,9 @@ class ScalingSettings:
         .884. With fewer columns components lose: ionosphere (33; 25, 100 and 200 links, draws 10 to 13) .710 .737 .795
         against .708 .740 .840, breast cancer (30) .797 .832 .867 against .855 .877 .919.
     n_components : int
-        Number of principal components. On 1000 images of 784 pixels a fit takes 1.0 to 2.4 times as long as on
-        components that are passed in, and is no worse (25, 100 and 200 links, draws 10 and 11).
+        Number of principal components, of which noise is left out as it is among columns. On 1000 images of 784 pixels
+        a fit takes 1.0 to 2.4 times as long as on components that are passed in, and is no worse (25, 100 and 200
+        links, draws 10 and 11).
     unrelated : float
         Probability of taking a column of noise for one that depends on others. Of 50 columns of noise in the sixteen
         sets of docs/fewest-links.md (draws 0 and 1; not Haberman, where no two columns depend on each other), .9 are
@@ -137,6 +138,33 @@ class Scaling:
         found = np.nan_to_num(Z, copy=False) @ self.components[:, self.scale > 0].T
         found[nothing] = np.nan  # of which nothing is known
         return np.asarray(found)
+
+    def without(self, left_out: Array) -> "Scaling":
+        """The same with fewer components; the others join what components leave out.
+
+        Parameters
+        ----------
+        left_out : ndarray of bool, shape (n_components + n_codes,)
+            Components to leave out; codes stay.
+
+        Returns
+        -------
+        Scaling
+
+        Examples
+        --------
+        >>> zeros, components = np.zeros(3), np.array([[0.5, 0.0, 0.0], [0.0, 1.0, 0.0]])
+        >>> scaling = Scaling(zeros, np.ones(3), zeros, zeros, components, 0.2).without(np.array([False, True]))
+        >>> scaling.components.tolist(), scaling.noise
+        ([[0.5, 0.0, 0.0]], 0.6)
+        """
+        if self.components is None or not left_out.any():
+            return self
+        kept = ~left_out[: len(self.components)]
+        variance = 1 / np.square(self.components[~kept]).sum(axis=1)
+        n_before = np.count_nonzero(self.numbers.scale) - len(kept)
+        noise = (self.noise * n_before + variance.sum()) / (n_before + len(variance))
+        return replace(self, components=self.components[kept], noise=float(noise))
 
     def on_one_scale(self, X: Array) -> Floats:
         """Rows in which distances are those of the columns as they came: these, or components by how much they vary."""
@@ -239,7 +267,9 @@ class Scaling:
         return np.asarray(slope)
 
 
-def unrelated_columns(points: Floats | Table, settings: ScalingSettings, n_codes: int = 0) -> Array:
+def unrelated_columns(
+    points: Floats | Table, settings: ScalingSettings, n_codes: int = 0, scaling: Scaling | None = None
+) -> Array:
     """Which columns seem to be noise, from the points alone: see `unrelated`. Codes of categories are never noise.
 
     Parameters
@@ -250,15 +280,20 @@ def unrelated_columns(points: Floats | Table, settings: ScalingSettings, n_codes
         When there is enough to go by, and what noise is.
     n_codes : int
         Number of columns at the end that hold codes of categories.
+    scaling : Scaling, optional
+        How the points are scaled first; then its components are judged.
 
     Returns
     -------
     ndarray of bool, shape (n_features,)
     """
     n, d = points.shape
+    if scaling is not None and scaling.components is not None:
+        d = len(scaling.components) + n_codes
     found = np.zeros(d, dtype=bool)
     if n >= settings.enough_rows and n_codes < d <= settings.most_related:
         some = take(points, _evenly(n))
+        some = some if scaling is None else scaling(some)
         numbers, codes = some[:, : d - n_codes], some[:, d - n_codes :]
         found[: d - n_codes] = unrelated(numbers, settings.unrelated, settings.lumps, codes)
     return found

@@ -126,8 +126,8 @@ class AutoLinkMixture(LinkEstimator):
         marks a column that was left as it is.
     components_ : ndarray of shape (n_components, n_features) or None
         With more than 50 columns: the principal components, as combinations of the scaled columns, that the mixtures
-        see in their place. Columns share one scale then if they vary alike, as pixels do. A missing value counts as the
-        mean of its column.
+        see in their place; at most 20, without those that are noise. Columns share one scale then if they vary alike,
+        as pixels do. A missing value counts as the mean of its column.
     noise_variance_ : float
         Variance of the scaled columns in each direction that the components leave out; 0 without components.
 

@@ -14,7 +14,7 @@ from linkmix.data.blocks import Table, labelled, take
 from linkmix.data.dependence import told_by_links
 from linkmix.data.rows import by_blocks
 from linkmix.data.sample import sample_around
-from linkmix.data.scaling import Scaling, ScalingSettings, scalings, unrelated_columns
+from linkmix.data.scaling import COMPONENTS, Scaling, ScalingSettings, scalings, unrelated_columns
 from linkmix.densities import Contaminated
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, linked_labels, naming_rows, part
@@ -74,7 +74,7 @@ class Found:
 
 
 def views_of(given: Knowledge[Array | Table], settings: ScalingSettings, n_codes: int = 0) -> dict[str, Scaling]:
-    """The ways in which the search looks at points: without columns of noise, unless links or known labels need them.
+    """The ways in which the search looks at points: without noise, unless links or known labels need it.
 
     Parameters
     ----------
@@ -89,7 +89,18 @@ def views_of(given: Knowledge[Array | Table], settings: ScalingSettings, n_codes
     -------
     dict of str to Scaling
     """
-    noise = unrelated_columns(given.X, settings, n_codes)
+    views = scalings(given.X, settings, n_codes, _noise(given, settings, n_codes))
+    found = views.get(COMPONENTS)
+    if found is not None:  # the last of them may be noise, as columns may be
+        views[COMPONENTS] = found.without(_noise(given, settings, n_codes, found))
+    return views
+
+
+def _noise(
+    given: Knowledge[Array | Table], settings: ScalingSettings, n_codes: int, scaling: Scaling | None = None
+) -> Array:
+    """Which columns, or components of scaled ones, are noise: by the points, and by the links and known labels."""
+    noise = unrelated_columns(given.X, settings, n_codes, scaling)
     if noise.any():
         links = given.links
         if given.known is not None:
@@ -98,11 +109,12 @@ def views_of(given: Knowledge[Array | Table], settings: ScalingSettings, n_codes
             links = links.union(Links.from_labels(given.known, n_pairs, random_state=0))
         rows = links.points
         X, linked = take(given.X, rows), links.restrict(rows)
+        X = X if scaling is None else scaling(X)
         must, cannot = (
             np.abs(X[pairs[:, 0]] - X[pairs[:, 1]]) for pairs in (linked.must[:MOST_PAIRS], linked.cannot[:MOST_PAIRS])
         )
         noise &= ~told_by_links(must, cannot, settings.told)
-    return scalings(given.X, settings, n_codes, noise)
+    return noise
 
 
 def contest_of(

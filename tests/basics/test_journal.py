@@ -27,7 +27,8 @@ def test_a_journal_cut_anywhere_keeps_all_whole_lines(tmp_path_factory, entries,
     cut = data.draw(st.integers(0, ends[-1]))
     os.truncate(path, cut)
     journal = Journal(path)
-    n_whole = sum(end <= cut for end in ends) - 1
+    assert (journal.torn is None) == (path.stat().st_size == cut)
+    n_whole = sum(end - 1 <= cut for end in ends) - 1  # a line that lacks only its end is whole
     assert journal.entries == entries[:n_whole]
     journal.append({"after": "the crash"})
     journal.close()
@@ -36,14 +37,84 @@ def test_a_journal_cut_anywhere_keeps_all_whole_lines(tmp_path_factory, entries,
     journal.close()
 
 
-def test_rubbish_at_the_end_is_cut_off_and_in_the_middle_refused(tmp_path):
+def test_half_a_line_of_an_earlier_version_is_kept_aside_and_rubbish_is_refused(tmp_path):
     path = tmp_path / "journal"
-    path.write_bytes(b'{"a":1}\n\0\0\0\0\n')
-    journal = Journal(path)
-    assert journal.entries == [{"a": 1}]
-    journal.close()
-    path.write_bytes(b'{"a":1}\nrubbish\n{"a":2}\n')
-    with pytest.raises(BadFile, match=r"journal.*2.*is not an entry of a journal"):
+    path.write_bytes(b'{"a":1}\n{"a":\0\0')
+    with Journal(path) as journal:
+        assert journal.entries == [{"a": 1}]
+        assert journal.torn.read_bytes() == b'{"a":\0\0\n'
+    assert path.read_bytes() == b'{"a":1}\n'
+    for rubbish in (b'{"a":1}\nrubbish\n{"a":2}\n', b'{"a":1}\nrubbish\n', b'{"a":1}\nrubbish', b'{"a":1}\n[2]\n'):
+        path.write_bytes(rubbish)
+        with pytest.raises(BadFile, match=r"journal, line 2: this line was changed or damaged: restore"):
+            Journal(path)
+        assert path.read_bytes() == rubbish
+
+
+@pytest.mark.parametrize("content", [b"hello", b"id,x\n1,2\n", b'{\n "a": 1\n}\n', b"\x89PNG\r\n\x1a\n", b'{"a": '])
+def test_another_file_is_refused_and_stays_as_it_is(tmp_path, content):
+    path = tmp_path / "journal"
+    path.write_bytes(content)
+    with pytest.raises(BadFile, match="is not a journal of linkmix: name another file"):
+        Journal(path)
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["journal"]
+
+
+def test_a_journal_of_an_earlier_version_goes_on_and_is_sealed(tmp_path):
+    path = tmp_path / "journal"
+    old = b'{"entry":"answer","key":"k1"}\n{"entry":"answer","key":"k2"}'  # an editor took the last end away
+    path.write_bytes(old)
+    with Journal(path) as journal:
+        assert [entry["key"] for entry in journal.entries] == ["k1", "k2"]
+    assert path.read_bytes() == old  # opening changes nothing
+    with Journal(path) as journal:
+        journal.append({"entry": "answer", "key": "k3"})
+    with Journal(path) as journal:
+        assert [entry["key"] for entry in journal.entries] == ["k1", "k2", "k3"]
+    path.write_bytes(path.read_bytes().replace(b"k2", b"k9"))
+    with pytest.raises(BadFile, match="line 3: something above this line was changed"):
+        Journal(path)
+
+
+def five_answers(path):
+    entries = [
+        {"entry": "answer", "key": f"k{i}", "ids": ["p1", f"p{i}"], "said": said, "annotator": None}
+        for i, said in enumerate(["same", "different", "unsure", "skip", "same"])
+    ]
+    with Journal(path) as journal:
+        for entry in entries:
+            journal.append(entry)
+    return entries
+
+
+def test_every_flipped_bit_of_a_journal_is_noticed(tmp_path):
+    path = tmp_path / "journal"
+    five_answers(path)
+    content = path.read_bytes()
+    for bit in range(8 * len(content)):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        with pytest.raises(BadFile, match=r"journal, line \d|is not a journal"):
+            Journal(path)
+        assert path.read_bytes() == flipped  # nothing is cut from the disk
+    assert os.listdir(tmp_path) == ["journal"]
+
+
+@pytest.mark.parametrize("change", ["lost", "doubled", "moved"])
+def test_lines_that_are_lost_doubled_or_moved_are_noticed(tmp_path, change):
+    path = tmp_path / "journal"
+    five_answers(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    if change == "lost":
+        del lines[2]
+    elif change == "doubled":
+        lines.insert(3, lines[2])
+    else:
+        lines[2], lines[3] = lines[3], lines[2]
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(BadFile, match=r"line [34]: this line was changed or damaged"):
         Journal(path)
 
 

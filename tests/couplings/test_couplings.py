@@ -1,3 +1,4 @@
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -5,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
+from sklearn.exceptions import ConvergenceWarning
 
-from linkmix import Links
+from linkmix import LinkMixture, Links, links_satisfied
 from linkmix.couplings import Graph, MeanField, Pairwise, Projection, Uncoupled
 from oracles import (
     Problem,
@@ -196,3 +198,30 @@ def test_uncoupled_points_refuse_links():
 def test_settings_that_make_no_sense_are_refused(kind, settings, message):
     with pytest.raises(ValueError, match=message):
         kind(**settings)
+
+
+@pytest.mark.parametrize("coupling", [MeanField(), Projection(), Projection(slack=0.1)], ids=repr)
+@pytest.mark.parametrize("with_known", [False, True])
+def test_certain_links_hold_in_the_labels_of_approximate_couplings(coupling, with_known):
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        y = random.integers(0, 3, 40)
+        X = random.normal(size=(40, 2)) + y[:, None]
+        links = Links.from_labels(y, 30, random_state=seed)
+        if isinstance(coupling, Projection):
+            links = Links(cannot=links.cannot)
+        known = np.where(random.random(40) < 0.3, y, -1) if with_known else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = LinkMixture(3, coupling=coupling, random_state=seed).fit(X, known, links=links)
+        assert links_satisfied(model.labels_, links) == 1.0
+        assert np.isfinite(model.log_likelihood_trace_).all()
+        assert np.diff(model.log_likelihood_trace_).min(initial=0.0) >= -1e-9 * abs(model.log_likelihood_)
+
+
+def test_a_known_label_rules_out_its_class_for_its_partners():
+    X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    known = np.array([0, -1, -1, 1, -1, -1])
+    model = LinkMixture(2, coupling=Projection(), init="links", random_state=0)
+    model.fit(X, known, links=Links(cannot=[(0, 1), (1, 2)]))  # the second one through the first
+    assert model.labels_[:3].tolist() == [0, 1, 0]

@@ -50,7 +50,7 @@ class BoundConditioned(BoundGraph):
             self._exponent = np.ones(len(graph.size))
         # The prior network contains only the certain cannot-links, and most of it is simple: an isolated chunklet of
         # exponent 1 sums to 1, two of them apart to 1 - sum a^2. The rest is a separate network.
-        edges = np.unique(np.sort(graph.edges[graph.certain], axis=1), axis=0)
+        edges, statement = np.unique(np.sort(graph.edges[graph.certain], axis=1), axis=0, return_index=True)
         degree = np.bincount(edges.ravel(), minlength=len(graph.size))
         plain = self._exponent == 1
         self._alone = plain & (degree == 0)
@@ -62,7 +62,8 @@ class BoundConditioned(BoundGraph):
         number = np.cumsum(rest) - 1
         rest_edges = number[edges[~pair]]
         self._first = np.unique(graph.chunklet, return_index=True)[1]  # a point of each chunklet
-        with unwarned():  # the network of all links has already warned
+        named = graph.between[graph.certain][statement[~pair]]  # a link for each edge of the rest
+        with unwarned(), graph.naming_links(named):  # the network of all links has already warned
             hard = np.ones(len(rest_edges), dtype=bool)
             self._prior = LabelNetwork(
                 len(self._rest), n_classes, rest_edges, hard=hard, max_table=LARGEST_TABLE, loopy_tol=LOOPY_TOL

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from linkmix.basics.arrays import Floats, Ints, log_sum_exp
 from linkmix.basics.checks import check_number
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.observed import labels_that_hold
 from linkmix.links import Links
 
 MAX_SWEEPS = 200
@@ -42,6 +43,7 @@ class BoundMeanField(BoundCoupling):
         rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).T
         self.penalties = csr_array((np.concatenate([penalty, penalty]), (rows, columns)), shape=(n_linked, n_linked))
         self.groups = _independent_groups(pairs, n_linked)
+        self._links = links
 
     def expect(
         self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
@@ -60,6 +62,11 @@ class BoundMeanField(BoundCoupling):
         finite = np.where(labels > 0, log_joint, 0.0)
         bound = (labels * (finite - log_labels)).sum() + 0.5 * (labels * (self.penalties @ labels)).sum()
         return LinkExpectation(float(bound), labels, labels.sum(axis=0))
+
+    def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
+        """Most probable label of each point; where a certain link breaks, the jointly most probable ones."""
+        own = super().labels(class_log_density, class_weights, reliability)
+        return labels_that_hold(own, self._links, class_log_density, class_weights)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class LinkGraph:
         self.certain = np.isneginf(same[self.between])
         self.edges = ends[self.between]
         self.n_classes = n_classes
-        with self._naming_links():
+        with self.naming_links(self.between):
             self.network = LabelNetwork(
                 len(self.size), n_classes, self.edges, hard=self.certain, max_table=max_table, loopy_tol=loopy_tol
             )
@@ -96,18 +96,18 @@ class LinkGraph:
         They satisfy all certain links; InfeasibleLinks is raised if that is impossible.
         """
         log_same, log_different, _ = self.potentials(reliability)
-        with self._naming_links():
+        with self.naming_links(self.between):
             return np.asarray(self.network.most_probable(node, log_same, log_different)[self.chunklet])
 
     def infer(self, node: Floats, reliability: Floats) -> tuple[LabelPosterior, float]:
         """Posterior of the chunklets, and the constant from within them."""
         log_same, log_different, constant = self.potentials(reliability)
-        with self._naming_links():
+        with self.naming_links(self.between):
             return self.network.infer(node, log_same, log_different), constant
 
     @contextmanager
-    def _naming_links(self) -> Iterator[None]:
-        """Translate errors about edges between chunklets into errors about links."""
+    def naming_links(self, statements: Ints) -> Iterator[None]:
+        """Translate errors about edges between chunklets, each made by one of the statements, to errors about links."""
         try:
             yield
         except UndecidedNetwork as error:
@@ -116,8 +116,48 @@ class LinkGraph:
                 "ask for more classes or give fewer links"
             ) from error
         except InfeasibleNetwork as error:
-            cannot = self.statements.pairs[self.between[error.edges]]
+            cannot = self.statements.pairs[statements[error.edges]]
             raise InfeasibleLinks(str(error), Links(cannot=cannot)) from None
+
+
+def joint_labels(
+    links: Links,
+    class_log_density: Floats,
+    class_weights: Floats,
+    *,
+    learn_reliability: bool = False,
+    reliability: Floats = NO_RELIABILITY,
+) -> Ints:
+    """Jointly most probable labels of linked points, given their links; certain links hold.
+
+    Parameters
+    ----------
+    links : Links
+        Links between points that are numbered from 0.
+    class_log_density : ndarray of shape (n_linked, n_classes)
+        Log-density of each point in each class.
+    class_weights : ndarray of shape (n_classes,)
+    learn_reliability : bool
+        Whether ``reliability`` takes the place of the confidences.
+    reliability : ndarray of shape (n_annotators,)
+
+    Returns
+    -------
+    ndarray of shape (n_linked,)
+    """
+    with unwarned():  # only the most probable labels are needed, which can be searched for at any width
+        graph = LinkGraph(links, *class_log_density.shape, learn_reliability=learn_reliability)
+    return graph.most_probable_labels(np.log(class_weights) + graph.sum_up(class_log_density), reliability)
+
+
+def labels_that_hold(labels: Ints, links: Links, class_log_density: Floats, class_weights: Floats) -> Ints:
+    """The given labels if all certain links hold in them, otherwise `joint_labels`."""
+    certain = links.certain()
+    together = labels[certain.must[:, 0]] == labels[certain.must[:, 1]]
+    apart = labels[certain.cannot[:, 0]] != labels[certain.cannot[:, 1]]
+    if together.all() and apart.all():
+        return labels
+    return joint_labels(links, class_log_density, class_weights)
 
 
 class BoundGraph(BoundStatements):

@@ -16,7 +16,7 @@ from linkmix.basics.checks import check_flag
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.couplings.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
 from linkmix.couplings.none import BoundUncoupled
-from linkmix.couplings.observed import LinkGraph, unwarned
+from linkmix.couplings.observed import joint_labels
 from linkmix.couplings.statements import BoundStatements, Statements, StatementsExpectation
 from linkmix.links import Links, Relation
 
@@ -71,10 +71,13 @@ class BoundPairwise(BoundStatements):
         together = self._labels_without_conflict(class_log_density, class_weights)
         if together is not None:
             return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
-        with unwarned():  # only the most probable labels are needed, which can be searched for at any width
-            graph = LinkGraph(links, self._n_linked, self._n_classes, learn_reliability=self._learn_reliability)
-        node = np.log(class_weights) + graph.sum_up(class_log_density)
-        together = graph.most_probable_labels(node, reliability)
+        together = joint_labels(
+            links,
+            class_log_density,
+            class_weights,
+            learn_reliability=self._learn_reliability,
+            reliability=reliability,
+        )
         return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
 
     def _labels_without_conflict(self, class_log_density: Floats, class_weights: Floats) -> Ints | None:

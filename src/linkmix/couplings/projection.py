@@ -19,7 +19,9 @@ from scipy.sparse.linalg import spsolve
 
 from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.basics.checks import check_number
+from linkmix.basics.errors import InfeasibleLinks
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.observed import labels_that_hold
 from linkmix.links import Links
 
 NEWTON_STEPS = 50
@@ -193,11 +195,35 @@ def _first_multipliers(log_posterior: Floats, pairs: Ints) -> Floats:
     return np.where(probability[pairs[:, 0]] + probability[pairs[:, 1]] > 1, np.maximum(half, 0.0), 0.0)
 
 
+def _without_known(log_posterior: Floats, pairs: Ints) -> tuple[Floats, Ints]:
+    """Rule out for its partners the class of a point that can have only one, and drop these pairs.
+
+    A constraint with such a point would need an infinite multiplier. A partner with one class left is such a point too.
+    """
+    log_posterior = log_posterior.copy()
+    while True:
+        possible = ~np.isneginf(log_posterior)
+        known = possible.sum(axis=1) == 1
+        if not known[pairs].any():
+            return log_posterior, pairs
+        for a, b in ((pairs[:, 0], pairs[:, 1]), (pairs[:, 1], pairs[:, 0])):
+            told = known[a]
+            log_posterior[b[told], possible.argmax(axis=1)[a[told]]] = -np.inf
+        if np.isneginf(log_posterior).all(axis=1).any():
+            row = int(np.flatnonzero(np.isneginf(log_posterior).all(axis=1))[0])
+            at = (pairs == row).any(axis=1)
+            raise InfeasibleLinks(
+                "the known labels of their points leave no class for these cannot-links: drop one of them",
+                Links(cannot=pairs[at]),
+            )
+        pairs = pairs[~known[pairs].any(axis=1)]
+
+
 class BoundProjection(BoundCoupling):
     """Cannot-links that hold in expectation."""
 
     def __init__(self, links: Links, slack: float) -> None:
-        self.pairs, self.slack = links.cannot, slack
+        self.pairs, self.slack, self._links = links.cannot, slack, links
 
     def expect(
         self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
@@ -205,8 +231,14 @@ class BoundProjection(BoundCoupling):
         """Projected posterior of the linked points."""
         log_joint = np.log(class_weights) + class_log_density
         log_row = log_sum_exp(log_joint)
-        labels, divergence, _ = project(log_joint - log_row[:, None], self.pairs, self.slack)
+        log_posterior, pairs = _without_known(log_joint - log_row[:, None], self.pairs)
+        labels, divergence, _ = project(log_posterior, pairs, self.slack)
         return LinkExpectation(float(log_row.sum()) - divergence, labels, labels.sum(axis=0))
+
+    def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
+        """Most probable label of each point; where a certain link breaks, the jointly most probable ones."""
+        own = super().labels(class_log_density, class_weights, reliability)
+        return labels_that_hold(own, self._links, class_log_density, class_weights)
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ def _checked(
     try:
         density, given = part
         columns = tuple(given)
-    except TypeError:
+    except (TypeError, ValueError):
         raise ValueError(f"part {name!r} is {part!r}: pass (density, list of column numbers)") from None
     if not isinstance(density, Density):
         raise ValueError(f"part {name!r} has no density but {density!r}: pass an object such as Gaussian()")

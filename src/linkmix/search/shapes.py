@@ -32,6 +32,7 @@ class ClassShape:
 SHAPES: Mapping[str, ClassShape] = {
     "1": ClassShape(1, False, "gaussian"),
     "1, heavy tails": ClassShape(1, False, "student"),
+    "1, alike": ClassShape(1, False, "tied"),
     "2, shared": ClassShape(2, True, "gaussian"),
     "3, shared": ClassShape(3, True, "gaussian"),
     "3, shared, heavy tails": ClassShape(3, True, "student"),

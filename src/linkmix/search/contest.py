@@ -442,7 +442,12 @@ class Contest:
         return self.densities[SHAPES[shape].density]
 
     def taken(self, shapes: Sequence[str]) -> list[str]:
-        """Those of some shapes that are tried; beside categories none with heavy tails, if there are others."""
+        """Those of some shapes that are tried; beside categories none with heavy tails, if there are others.
+
+        On the nine tables of benchmarks.mixed_tables (draws 0 and 1, 25 and 100 links) heavy tails take a third of the
+        time, and the candidates chosen without them have a mean adjusted Rand index of .413 and .571, with them .407
+        and .568.
+        """
         taken = [shape for shape in shapes if self.takes(shape)]
         light = [shape for shape in taken if not self.levels or SHAPES[shape].density != "student"]
         return light or taken

@@ -16,8 +16,10 @@ class ClassShape:
         Clusters per class.
     shared : bool
         Whether all classes mix one pool of them.
-    density : {"gaussian", "student"}
-        Density of the clusters. Student-t has heavy tails: points that fit no class hardly move it.
+    density : {"gaussian", "student", "tied"}
+        Density of the clusters. Student-t has heavy tails: points that fit no class hardly move it. Tied are Gaussians
+        with one covariance for all, which keeps a class from making the odd ends of a number its own; only beside
+        categories.
     """
 
     clusters: int

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from linkmix import LinkMixture
-from linkmix.columns import BadColumns, describe, is_table, learn, needs_recipe
+from linkmix.columns import BadColumns, describe, is_table, learn, mostly_truth_values, needs_recipe
 from linkmix.mixture.model_file import from_bytes, to_bytes
 
 
@@ -73,6 +73,20 @@ def test_tables_are_recognised():
         assert needs_recipe(make(table))
         assert needs_recipe(make(numbers)) == (name == "dict")
     assert not needs_recipe(np.eye(2))
+
+
+def test_tables_of_truth_values_are_recognised():
+    animals = {"fins": [0, 1, 0], "milk": [True, False, True], "tail": [1.0, 0.0, 1.0], "legs": [4, 0, 2]}
+    for make in PACKAGES.values():
+        assert mostly_truth_values(make(animals))
+        assert not mostly_truth_values(make({**animals, "tail": [1.0, 0.5, 1.0]}))  # two of four columns are too few
+        assert not mostly_truth_values(make({**animals, "a": [2, 3, 4], "b": [2, 3, 4], "c": [2, 3, 4]}))
+    assert mostly_truth_values(pd.DataFrame({**animals, "fins": [0, np.nan, 1]}))
+    assert not mostly_truth_values(pd.DataFrame(animals).to_numpy())
+    assert not mostly_truth_values(pd.DataFrame(np.eye(3), columns=["a", "a", "b"]))  # names that no recipe can have
+    late = np.zeros(2000)
+    late[1500] = 2
+    assert not mostly_truth_values(pd.DataFrame(dict.fromkeys("abc", late)))
 
 
 def test_all_missing_columns_are_named():

@@ -265,3 +265,26 @@ def test_levels_compare_equal_whatever_they_came_in():
 def test_representations():
     assert repr(Bernoulli()) == "Bernoulli(smoothing=1.0)"
     assert repr(Categorical(0.5, n_levels=3)) == "Categorical(smoothing=0.5, n_levels=3)"
+
+
+def test_indicators_that_are_kept_say_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(40, 4)).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    weights = rng.dirichlet(np.ones(2), size=40)
+    density = Categorical(n_levels=3)
+    found = {}
+    for most in (0, 160):
+        monkeypatch.setattr("linkmix.densities.categorical.MOST_REMEMBERED", most)
+        parameters = density.start(X, weights)
+        for _ in range(2):  # the second time from what is kept
+            sums = density.statistics(parameters, X, weights).counts
+            found.setdefault("density", []).append(density.log_density(parameters, X))
+            found.setdefault("sums", []).append(sums)
+        other = X[::-1].copy()
+        np.testing.assert_array_equal(density.log_density(parameters, other), found["density"][-1][::-1])
+    for results in found.values():
+        for one in results[1:]:
+            np.testing.assert_allclose(one, results[0], rtol=1e-12)
+    with pytest.raises(BadColumn, match="holds the code 3"):
+        Categorical().log_density(parameters, np.full((40, 4), 3.0))

@@ -1,18 +1,21 @@
 """Tables with categories: the search sees codes, and the user sees the table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, skew
 from sklearn.metrics import adjusted_rand_score
 
 from linkmix import AutoLinkMixture, LinkMixture, Links
 from linkmix.columns import Coded, learn
-from linkmix.data.scaling import COMPONENTS, scalings
+from linkmix.data.scaling import CALM, COMPONENTS, scalings
 from linkmix.densities import Categorical, Gaussian, Poisson, Product
 from linkmix.queries import Questioner
+from linkmix.search.budgets import BUDGETS
 from linkmix.search.contest import densities
 from linkmix.search.settings import SETTINGS
 from linkmix.search.spaces import indicators
@@ -224,3 +227,46 @@ def test_questions_about_a_table():
     asker.refit()
     assert adjusted_rand_score(TRUTH, asker.labels) > 0.6
     assert np.allclose(asker.model.predict_proba(table), asker.probabilities, atol=1e-12)
+
+
+@pytest.mark.parametrize("links", [LINKS, Links()], ids=["links", "no links"])
+def test_beside_categories_only_starts_and_shapes_that_pay_are_tried(links):
+    table = AutoLinkMixture(3, calibrate=False, random_state=0).fit(made(), links=links).leaderboard_
+    starts, shapes = set(table["start"]), set(table["shape"])
+    assert {"k-means", "MPCK-means"} <= starts
+    assert ("E2CP" in starts) == bool(len(links.points))
+    assert not any("sparse" in start or "by links" in start for start in starts)
+    assert "1, alike" in shapes
+    assert not any("heavy" in shape for shape in shapes)
+
+
+def test_shapes_with_heavy_tails_are_tried_if_there_are_no_others():
+    own = replace(BUDGETS["small"], guesses=("E2CP, sparse",), shapes=("1, heavy tails",), more_shapes=())
+    table = AutoLinkMixture(3, budget=own, calibrate=False, random_state=0).fit(made(), links=LINKS).leaderboard_
+    assert set(zip(table["start"], table["shape"], strict=True)) == {("E2CP, sparse", "1, heavy tails")}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_beside_categories_tails_are_compressed_until_both_are_alike(sign):
+    rng = np.random.default_rng(0)
+    amounts = sign * np.exp(rng.normal(size=400))
+    alone = scalings(amounts[:, None], SETTINGS)[CALM](amounts[:, None])[:, 0]
+    table = np.column_stack([amounts, rng.integers(2, size=400)])
+    beside = scalings(table, SETTINGS, 1)[CALM](table)[:, 0]
+    assert abs(skew(alone)) > 0.5
+    assert abs(skew(beside)) < 0.2
+    assert np.all(np.diff(beside[np.argsort(amounts)]) > 0)
+    assert abs(beside.mean()) < 1e-9
+    assert beside.std() == pytest.approx(1)
+
+
+def test_a_table_of_zeros_and_ones_has_categories():
+    rng = np.random.default_rng(0)
+    animals = pd.DataFrame(
+        {f"trait {j}": rng.random(90) < np.array([0.1, 0.5, 0.9])[(TRUTH + j) % 3] for j in range(9)}
+    )
+    animals["legs"] = rng.integers(5, size=90)
+    model = AutoLinkMixture(3, budget="small", random_state=0).fit(animals.astype(int), links=LINKS)
+    assert sum(level == 2 for level in model.recipe_.levels) == 9
+    plain = AutoLinkMixture(3, budget="small", random_state=0).fit(animals.astype(int).to_numpy(), links=LINKS)
+    assert not hasattr(plain, "recipe_") or plain.recipe_ is None

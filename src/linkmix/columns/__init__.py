@@ -6,7 +6,7 @@ from linkmix.columns.moments import Date, TimeOfDay
 from linkmix.columns.numerals import Convention
 from linkmix.columns.problems import BadColumns, Problem
 from linkmix.columns.recipe import Column, Recipe, describe, learn
-from linkmix.columns.sources import MISSING, is_table, needs_recipe
+from linkmix.columns.sources import MISSING, is_table, mostly_truth_values, needs_recipe
 from linkmix.columns.wide import Picture, Reduction, Sentences, Vector, Words
 from linkmix.columns.wishes import KINDS
 
@@ -29,5 +29,6 @@ __all__ = [
     "describe",
     "is_table",
     "learn",
+    "mostly_truth_values",
     "needs_recipe",
 ]

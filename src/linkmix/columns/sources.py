@@ -29,6 +29,8 @@ MISSING = frozenset(
     }
 )
 """Texts that stand for a missing value: those of pandas, and NaT."""
+FEWEST_TRUTHS = 3
+"""With fewer columns of 0 and 1, a table of numbers stays one."""
 
 
 def is_table(X: object) -> bool:
@@ -85,6 +87,46 @@ def needs_recipe(X: object) -> bool:
     return False
 
 
+def mostly_truth_values(X: object) -> bool:
+    """Whether at least half of the columns of a table, and three, hold nothing but 0 and 1, or false and true.
+
+    Such columns are categories and not numbers: in many classes they do not vary at all.
+
+    Parameters
+    ----------
+    X : object
+        Anything; what is not a table has no such columns.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> animals = pd.DataFrame({"fins": [0, 1], "milk": [True, False], "tail": [1, 1], "legs": [4, 0]})
+    >>> mostly_truth_values(animals), mostly_truth_values(animals.to_numpy())
+    (True, False)
+    """
+    if not is_table(X):
+        return False
+    names, columns = _columns_of(X)
+    if len(set(names)) < len(names):  # a recipe would have to refuse it
+        return False
+    return sum(_is_truth(read_column(column)) for column in columns) >= max(FEWEST_TRUTHS, len(columns) / 2)
+
+
+def _is_truth(values: Values) -> bool:
+    if isinstance(values, Flags):
+        return True
+    if not isinstance(values, Numbers):
+        return False
+    return all(
+        bool(((some == 0) | (some == 1) | np.isnan(some)).all())
+        for some in (values.numbers[:1000], values.numbers)  # most columns are told by their beginning
+    )
+
+
 def columns_of(table: Any) -> dict[str, Any]:
     """The columns of a table by their names, as they are in it.
 
@@ -97,6 +139,15 @@ def columns_of(table: Any) -> dict[str, Any]:
     -------
     dict of str to object
     """
+    names, columns = _columns_of(table)
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise ValueError(f"the table has more than one column called {twice!r}: rename one")
+    return dict(zip(names, columns, strict=True))
+
+
+def _columns_of(table: Any) -> tuple[list[str], list[Any]]:
+    """Names and columns, also of a table that has a name twice."""
     match "mapping" if isinstance(table, Mapping) else _home(table, _TABLES):
         case "mapping":
             names, columns = list(table), list(table.values())
@@ -108,11 +159,7 @@ def columns_of(table: Any) -> dict[str, Any]:
             names, columns = list(table.schema.names), [table.column(place) for place in range(table.num_columns)]
         case _:
             raise ValueError(f"the table is a {type(table).__name__}: give a table of pandas, polars or pyarrow")
-    names = [str(name) for name in names]
-    if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise ValueError(f"the table has more than one column called {twice!r}: rename one")
-    return dict(zip(names, columns, strict=True))
+    return [str(name) for name in names], columns
 
 
 def read_column(column: Any, missing: Collection[str] = MISSING) -> Values:

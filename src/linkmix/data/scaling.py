@@ -334,7 +334,9 @@ def scalings(
     if n_used > settings.most_columns and len(points) > settings.n_components:
         numbers = _components(take(points, some)[:, :n_numbers], plain.numbers, settings)
         return {COMPONENTS: _with_codes(numbers, n_codes)}
-    calm = _with_codes(_calmed(take(points, some)[:, :n_numbers], plain.numbers, settings.skewed), n_codes)
+    calm = _with_codes(
+        _calmed(take(points, some)[:, :n_numbers], plain.numbers, settings.skewed, evenly=n_codes > 0), n_codes
+    )
     n_long = np.count_nonzero(calm.width)
     return {PLAIN: plain, CALM: calm} if n_long >= max(1, settings.enough_skewed * n_used) else {PLAIN: plain}
 
@@ -377,8 +379,12 @@ def _components(some: Floats, plain: Scaling, settings: ScalingSettings) -> Scal
     return replace(plain, components=components, noise=noise)
 
 
-def _calmed(some: Floats, plain: Scaling, skewed: float) -> Scaling:
-    """The same with long tails compressed, judged by some rows."""
+def _calmed(some: Floats, plain: Scaling, skewed: float, *, evenly: bool = False) -> Scaling:
+    """The same with long tails compressed, judged by some rows.
+
+    Beside categories, which have no tails, numbers are compressed until both sides are alike: what is left of a tail
+    would make classes of its own.
+    """
     far = np.where(plain.scale > 0, some - plain.center, 0.0) / np.where(plain.scale > 0, plain.scale, 1.0)
     center, scale, middle, width = (array.copy() for array in (plain.center, plain.scale, plain.middle, plain.width))
     for j in np.flatnonzero(np.abs(np.nanmean(far**3, axis=0)) > skewed):
@@ -387,7 +393,20 @@ def _calmed(some: Floats, plain: Scaling, skewed: float) -> Scaling:
         deviation = 1.4826 * np.median(np.abs(values - median))  # equals the standard deviation of a normal column
         if deviation == 0:  # most rows share one value, such as empty pixels: no tail
             continue
-        middle[j], width[j] = median, deviation
+        middle[j], width[j] = _least_skewed(values) if evenly else (median, deviation)
         calmed = np.arcsinh((values - middle[j]) / width[j])
         center[j], scale[j] = calmed.mean(), calmed.std()
     return Scaling(center, scale, middle, width)
+
+
+def _least_skewed(values: Floats) -> tuple[float, float]:
+    """Where the short tail of a column ends, and the width with which asinh makes both tails most alike."""
+    end = float(values.min() if _skewness(values) > 0 else values.max())
+    typical = float(np.median(np.abs(values - end)))
+    widths = typical * 2.0 ** np.arange(-8, 5)
+    return end, float(min(widths, key=lambda width: abs(_skewness(np.arcsinh((values - end) / width)))))
+
+
+def _skewness(values: Floats) -> float:
+    far = values - values.mean()
+    return float(np.mean(far**3) / np.mean(far**2) ** 1.5)

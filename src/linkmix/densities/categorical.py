@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
@@ -17,6 +18,8 @@ from linkmix.densities.discrete import DiscreteParameters, Smoothed, is_whole, r
 
 MOST_LEVELS = 10_000
 """A larger value is taken for a mistake rather than a code, unless ``n_levels`` allows it."""
+MOST_REMEMBERED = 2**15
+"""The indicators of so many codes are kept, since each step of EM asks for the same rows several times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +76,12 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
         table = np.zeros((d, n_codes + 1, C))  # the last code stands for a missing value and has probability one
         known = parameters.pooled > 0
         table[:, :-1][known] = np.log(np.moveaxis(parameters.values, 0, -1)[known])
-        return np.asarray(self._indicators(parameters, X) @ table.reshape(-1, C))
+        return np.asarray(self._indicators(parameters, X).rows @ table.reshape(-1, C))
 
     def statistics(self, parameters: DiscreteParameters, X: Array, weights: Floats) -> LevelSums:
         """Weight of the rows with each level."""
         d, n_codes = parameters.pooled.shape
-        counts = self._indicators(parameters, X).T @ weights  # (d * (L + 1), C)
+        counts = self._indicators(parameters, X).levels @ weights  # (d * (L + 1), C)
         return LevelSums(np.moveaxis(counts.reshape(d, n_codes + 1, -1)[:, :-1], -1, 0))
 
     def to_vector(self, parameters: DiscreteParameters, about: DiscreteParameters) -> Floats:
@@ -188,20 +191,40 @@ class Categorical(Smoothed, Density[DiscreteParameters, LevelSums]):
             )
         return np.broadcast_to(np.asarray(self.n_levels, dtype=np.int64), (n_features,))
 
-    def _indicators(self, parameters: DiscreteParameters, X: Array) -> csr_array:
-        """Sparse (n, d * (L + 1)) matrix with a one for the code of each column; code L is a missing value.
+    def _indicators(self, parameters: DiscreteParameters, X: Array) -> "_Indicators":
+        n_codes, n_levels = parameters.pooled.shape[1], np.count_nonzero(parameters.pooled, axis=1)
+        if X.size > MOST_REMEMBERED:
+            return _indicators_of(X, n_codes, n_levels)
+        return _remembered(X.tobytes(), X.shape, X.dtype, n_codes, tuple(n_levels.tolist()))
 
-        Summing rows and looking up log-probabilities are each one product with it.
-        """
-        (n, d), n_codes = X.shape, parameters.pooled.shape[1]
-        n_levels = np.count_nonzero(parameters.pooled, axis=1)
-        unseen = n_levels <= X  # False for NaN
-        if unseen.any():
-            row, column = np.argwhere(unseen)[0]
-            raise BadColumn(
-                int(column),
-                f"holds the code {X[row, column]:g}, but the start has seen only 0 to "
-                f"{n_levels[column] - 1}: pass n_levels to Categorical, or use NaN for a level that is not known",
-            )
-        codes = np.where(np.isnan(X), n_codes, X).astype(np.int64) + (n_codes + 1) * np.arange(d)
-        return csr_array((np.ones(n * d), codes.ravel(), np.arange(0, n * d + 1, d)), shape=(n, d * (n_codes + 1)))
+
+class _Indicators(NamedTuple):
+    """Sparse (n, d * (L + 1)) matrix with a one for the code of each column, and its transpose by rows.
+
+    Code L is a missing value. Looking up log-probabilities and summing rows are each one product with these.
+    """
+
+    rows: csr_array
+    levels: csr_array
+
+
+def _indicators_of(X: Array, n_codes: int, n_levels: Ints) -> _Indicators:
+    n, d = X.shape
+    unseen = n_levels <= X  # False for NaN
+    if unseen.any():
+        row, column = np.argwhere(unseen)[0]
+        raise BadColumn(
+            int(column),
+            f"holds the code {X[row, column]:g}, but the start has seen only 0 to "
+            f"{n_levels[column] - 1}: pass n_levels to Categorical, or use NaN for a level that is not known",
+        )
+    codes = np.where(np.isnan(X), n_codes, X).astype(np.int64) + (n_codes + 1) * np.arange(d)
+    rows = csr_array((np.ones(n * d), codes.ravel(), np.arange(0, n * d + 1, d)), shape=(n, d * (n_codes + 1)))
+    return _Indicators(rows, rows.T.tocsr())
+
+
+@lru_cache(maxsize=32)
+def _remembered(
+    packed: bytes, shape: tuple[int, int], kind: np.dtype[Any], n_codes: int, n_levels: tuple[int, ...]
+) -> _Indicators:
+    return _indicators_of(np.frombuffer(packed, dtype=kind).reshape(shape), n_codes, np.array(n_levels))

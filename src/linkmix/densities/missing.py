@@ -161,6 +161,10 @@ class _Patterns:
         return columns, filling, total.reshape(n_components, d, d)
 
     def _decompose(self, whiteners: Floats) -> tuple[Floats, Floats]:
+        if self.missing.shape[1] == 1:  # one column is its own direction
+            column = whiteners[:, self.missing[:, 0], :, None]  # (C, P, d, 1)
+            length = np.linalg.norm(column, axis=2, keepdims=True)
+            return column / length, length
         q, r = np.linalg.qr(np.swapaxes(whiteners[:, self.missing], -1, -2))  # (C, P, d, k), (C, P, k, k)
         return q, r
 

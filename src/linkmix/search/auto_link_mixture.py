@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats
 from linkmix.basics.checks import Constraints, at_least
-from linkmix.columns import needs_recipe
+from linkmix.columns import mostly_truth_values, needs_recipe
 from linkmix.couplings.review import links_to_review_by
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import Door
@@ -280,7 +280,7 @@ class AutoLinkMixture(LinkEstimator):
         return tags
 
     def _kinds(self, X: Any) -> Mapping[str, str] | None:
-        return (self.kinds or {}) if self.kinds or needs_recipe(X) else None
+        return (self.kinds or {}) if self.kinds or needs_recipe(X) or mostly_truth_values(X) else None
 
     def _door(self, *, reset: bool, columns: tuple[str, ...] = ()) -> Door:
         return Door([np.float64] if reset else [np.float64, np.float32], True, lambda X: None)

@@ -58,7 +58,7 @@ _GUESSES = (
     *("k-means", "PCK-means", "PCK-means, scaled by links", "MPCK-means"),
     *("E2CP", "E2CP, one scale", "E2CP, sparse", "E2CP, sparse, one scale"),
 )
-_FIRST = ("1", "1, heavy tails", "2, shared", "3, shared")
+_FIRST = ("1", "1, heavy tails", "1, alike", "2, shared", "3, shared")
 BUDGETS: Mapping[str, Budget] = {
     "small": Budget(("k-means", "PCK-means", "E2CP, sparse"), _FIRST, ("6",), 1000),
     "default": Budget(_GUESSES, _FIRST, tuple(SHAPES), 2000),

@@ -16,8 +16,10 @@ class ClassShape:
         Clusters per class.
     shared : bool
         Whether all classes mix one pool of them.
-    density : {"gaussian", "student"}
-        Density of the clusters. Student-t has heavy tails: points that fit no class hardly move it.
+    density : {"gaussian", "student", "tied"}
+        Density of the clusters. Student-t has heavy tails: points that fit no class hardly move it. Tied are Gaussians
+        with one covariance for all, which keeps a class from making the odd ends of a number its own; only beside
+        categories.
     """
 
     clusters: int
@@ -32,6 +34,7 @@ class ClassShape:
 SHAPES: Mapping[str, ClassShape] = {
     "1": ClassShape(1, False, "gaussian"),
     "1, heavy tails": ClassShape(1, False, "student"),
+    "1, alike": ClassShape(1, False, "tied"),
     "2, shared": ClassShape(2, True, "gaussian"),
     "3, shared": ClassShape(3, True, "gaussian"),
     "3, shared, heavy tails": ClassShape(3, True, "student"),

@@ -1,8 +1,10 @@
 """Active learning with links: which pair to ask about next, and what follows from the answers."""
 
 from linkmix.queries.answers import SAID, Answer, Answers
+from linkmix.queries.asking import Desk, run
 from linkmix.queries.audit import Audit
 from linkmix.queries.background import Background
+from linkmix.queries.programs import Answerer, BadAnswer, Outcome, PairQuestion, Reply, Tally
 from linkmix.queries.questioner import STRATEGIES, Questioner, Strategy
 from linkmix.queries.refit import Refit
 from linkmix.queries.settings import QuestionSettings
@@ -12,12 +14,20 @@ __all__ = [
     "SAID",
     "STRATEGIES",
     "Answer",
+    "Answerer",
     "Answers",
     "Audit",
     "Background",
+    "BadAnswer",
+    "Desk",
+    "Outcome",
+    "PairQuestion",
     "QuestionSettings",
     "Questioner",
     "Refit",
+    "Reply",
     "State",
     "Strategy",
+    "Tally",
+    "run",
 ]

@@ -297,9 +297,8 @@ class _Talk:
         self.idle.append(event.answerer)
         if event.error is not None or silent:
             named = ", ".join(map(str, silent[:5])) + (" ..." if len(silent) > 5 else "")
-            missing = BadAnswer(
-                f"{len(silent)} of {len(event.questions)} questions got no answer: those with id {named}"
-            )
+            n = len(event.questions)
+            missing = BadAnswer(f"{len(silent)} of {n} questions got no answer, those with id {named}: answer all")
             self.failure = self.failure or event.error or missing
         if self.failure is None:
             self.desk.refresh()
@@ -317,6 +316,8 @@ class _Talk:
             about = [one for one in self.desk.said() if one.is_link and one.pair == pair_of(*question.rows)]
             own = [one.said for one in about if one.annotator == self.name]
             tally = tally.after(own, [one.said for one in about if one.annotator != self.name], reply.said)
+        elif reply.said == "unsure":  # such a pair is not asked about again
+            self._due = without(self._due, [question.rows])
         self.desk.keep(question, reply, is_second)
         counts = dict(self._outcome.counts)
         counts[reply.said] += 1

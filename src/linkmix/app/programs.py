@@ -9,14 +9,22 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any, Self
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from linkmix.queries import BadAnswer, PairQuestion, Reply
+from linkmix.basics.journal import Journal
+from linkmix.queries import Answer, BadAnswer, PairQuestion, Reply, Tally
+from linkmix.queries.answers import Pair
+from linkmix.queries.asking import is_due, without
 from linkmix.tables import Points
+
+if TYPE_CHECKING:
+    from linkmix.app.label.session import Session
 
 LINES_KEPT = 5
 """Last lines on stderr that an error shows."""
@@ -175,6 +183,7 @@ class Program:
         return "\nIts last lines on stderr:\n  " + "\n  ".join(said) if said else ""
 
     def _join(self) -> None:
+        self._to_write.put(None)  # nothing more will be asked
         for thread in self._threads:
             thread.join(SECONDS_TO_END)
 
@@ -189,7 +198,7 @@ class Program:
         process = self._process
         if process is None:
             return
-        self._to_write.put(None)
+        self._to_write.put(None)  # the end of its input
         try:
             process.wait(0 if at_once else SECONDS_TO_END)
         except subprocess.TimeoutExpired:
@@ -208,6 +217,88 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
         return
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+class SessionDesk:
+    """A labelling session that asks a program; its answers go to the journal, like those of people.
+
+    Parameters
+    ----------
+    session : Session
+        The session.
+    name : str
+        Name of the program.
+    """
+
+    def __init__(self, session: "Session", name: str) -> None:
+        self._session, self._name = session, name
+        self._known = len(session.said)  # answers that the model was fitted to
+
+    def pairs(self, n: int, out: Collection[Pair]) -> list[Pair]:
+        """Up to n pairs to ask about next, none of them in ``out``."""
+        with self._session.lock:
+            return without(self._session.asker.next(n + len(out)).tolist(), out)[:n]
+
+    def fields(self, row: int) -> Mapping[str, Any]:
+        """What the program sees of a row."""
+        return fields_of(self._session.points, row)
+
+    def said(self) -> list[Answer]:
+        """All answers so far."""
+        with self._session.lock:
+            return list(self._session.said)
+
+    def keep(self, question: PairQuestion, reply: Reply, repeated: bool) -> None:
+        """Write a reply to the journal."""
+        entry = {"entry": "answer", "key": uuid.uuid4().hex, "rows": list(question.rows), "said": reply.said}
+        more = {"confidence": reply.confidence, "reason": reply.reason, "repeated": repeated or None}
+        self._session.write(entry | {"annotator": self._name} | more)
+
+    def refresh(self, last: bool = False) -> None:
+        """Wait for the model, if enough answers are new to it or these are the last ones."""
+        session = self._session
+        if not last and not is_due(len(session.said), self._known):
+            return
+        self._known = len(session.said)
+        session.background.wait()
+        if session.background.error is not None:
+            raise session.background.error
+
+
+def tally_in(journal: Path, name: str) -> Tally:
+    """What earlier runs tell about a program: its repeated answers in a journal.
+
+    Parameters
+    ----------
+    journal : path
+        The journal of a session; there need not be one.
+    name : str
+        Name of the program.
+
+    Returns
+    -------
+    Tally
+    """
+    if not journal.exists():
+        return Tally()
+    with Journal(journal, shared=True) as opened:
+        entries = opened.entries
+    undone = {entry["of"] for entry in entries if entry.get("entry") == "undo"}
+    words: dict[frozenset[str], list[tuple[str | None, str]]] = {}
+    tally = Tally()
+    for entry in entries:
+        if entry.get("entry") == "links":
+            for a, b, said, _, annotator, *_ in entry["statements"]:
+                words.setdefault(frozenset((a, b)), []).append((annotator, said))
+        if entry.get("entry") != "answer" or entry["key"] in undone:
+            continue
+        before = words.setdefault(frozenset(entry["ids"]), [])
+        if entry.get("repeated") and entry["annotator"] == name:
+            own = [said for annotator, said in before if annotator == name]
+            tally = tally.after(own, [said for annotator, said in before if annotator != name], entry["said"])
+        if entry["said"] in ("same", "different"):
+            before.append((entry["annotator"], entry["said"]))
+    return tally
 
 
 def words_of(command: str) -> list[str]:

@@ -135,10 +135,10 @@ def cover(state: State) -> Pair | None:
     known = Neighbourhoods.after(state)
     aside = state.set_aside()
     turn = sum(answer.is_link for answer in state.answers)
-    merging = len(known.members) > state.ground.n_classes and turn % 10 < state.ground.settings.merge_turns
+    too_many = len(known.members) > state.ground.n_classes and turn % 10 < state.ground.settings.merge_turns
     questions = (
         *(_placing(state, known, row) for row in reversed(list(known.open))),
-        *([_merging(known)] if merging else []),
+        *([merging(known)] if too_many else []),
     )
     for question in questions:
         for pair in question:
@@ -152,13 +152,34 @@ def cover(state: State) -> Pair | None:
             if pair_of(*pair) not in aside:
                 return pair
         left = left[left != row]
-    return next((pair for pair in _merging(known) if pair_of(*pair) not in aside), None)
+    return next((pair for pair in merging(known) if pair_of(*pair) not in aside), None)
 
 
 def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
     """The central row of the cell with the largest mass times distance times uncertainty."""
+    score, central = scored_cells(state, known, left)
+    return int(central[np.argmax(score)])
+
+
+def scored_cells(state: State, known: Neighbourhoods, left: Ints) -> tuple[Floats, Ints]:
+    """Mass times distance times uncertainty of each cell, by the rows that are left in it, and its central row.
+
+    Parameters
+    ----------
+    state : State
+    known : Neighbourhoods
+    left : ndarray of shape (n_left,)
+        Candidates that may be asked about, in ascending order; at least one.
+
+    Returns
+    -------
+    score : ndarray of shape (n_cells,)
+        For cells with a row that is left.
+    central : ndarray of shape (n_cells,)
+        The row that is nearest to the centre of each of these cells.
+    """
     cell, centres = state.ground.cells
-    place = np.searchsorted(state.ground.candidates, left)
+    place = cell[np.searchsorted(state.ground.candidates, left)]
     Z, settings = state.ground.Z, state.ground.settings
     answered = np.array([*known.of, *known.open], dtype=np.int64)
     squares = squared_distances(Z[left], Z[answered]).min(axis=1) if len(answered) else np.ones(len(left))
@@ -166,11 +187,11 @@ def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
         weights = np.sqrt(squares) * (settings.early_doubt + state.entropy(left))
     else:
         weights = squares * (settings.doubt + state.entropy(left))
-    score: Floats = np.bincount(cell[place], weights=weights, minlength=len(centres)).astype(np.float64)
-    score[np.bincount(cell[place], minlength=len(centres)) == 0] = -1.0
-    best = int(np.argmax(score))
-    rows = left[cell[place] == best]
-    return int(rows[np.argmin(((Z[rows] - centres[best]) ** 2).sum(axis=1))])
+    score = np.bincount(place, weights=weights, minlength=len(centres)).astype(np.float64)
+    off_centre = ((Z[left] - centres[place]) ** 2).sum(axis=1)
+    order = np.lexsort((off_centre, place))
+    used, first = np.unique(place[order], return_index=True)
+    return score[used], left[order[first]]
 
 
 def _placing(state: State, known: Neighbourhoods, row: int) -> Iterable[Pair]:
@@ -195,7 +216,7 @@ def _placing(state: State, known: Neighbourhoods, row: int) -> Iterable[Pair]:
         yield from ((row, int(member)) for member in near)
 
 
-def _merging(known: Neighbourhoods) -> Iterable[Pair]:
+def merging(known: Neighbourhoods) -> Iterable[Pair]:
     """Pairs of rows from neighbourhoods that may still be in the same class, closest first."""
     names = list(known.members)
     rows = np.array([row for g in names for row in known.members[g]], dtype=np.int64)

@@ -1,6 +1,6 @@
 """The `Questioner`: holds points and answers, picks the next pair to ask about, and refits the model."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from types import MappingProxyType
@@ -23,6 +23,8 @@ from linkmix.queries.answers import SAID, Answer, Answers, Said, as_answers, as_
 from linkmix.queries.audit import N_QUESTIONS, Audit, draw
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
+from linkmix.queries.questions import KINDS, Kind, Question, answers_to
+from linkmix.queries.quick import quick
 from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, labels_with_answers, refit
 from linkmix.queries.settings import QuestionSettings
 from linkmix.queries.state import Ground, RowProbabilities, State
@@ -44,6 +46,10 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
     }
 )
 """All strategies by name; "cover" is ours."""
+
+AUDITED = "A random pair: it measures how good the labels are."
+AGAIN = "The first answer about this pair surprised the model."
+BY_STRATEGY = "The strategy picks this pair next."
 
 
 class Questioner:
@@ -214,6 +220,83 @@ class Questioner:
             state = state.with_answer(*pair, state.expected(*pair))
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
+    def ask(self, n: int = 1, kinds: Sequence[Kind] = KINDS) -> list[Question]:
+        """Questions to ask next, of the kinds with the largest expected gain for each second of a person's time.
+
+        Parameters
+        ----------
+        n : int, default=1
+            Number of questions. Each is chosen as if those before it had been answered as the model expects.
+        kinds : sequence of {"pair", "which", "group"}
+            Kinds that may be asked. Strategies other than "cover" ask about pairs alone, as does an audit.
+
+        Returns
+        -------
+        list of Question
+            Fewer than n, or none, if nothing is left to ask.
+
+        Examples
+        --------
+        >>> X = np.concatenate([np.random.default_rng(0).normal(size=(20, 2)) + 6 * k for k in range(3)])
+        >>> truth = np.repeat([0, 1, 2], 20)
+        >>> asker = Questioner(X, n_classes=3)
+        >>> for _ in range(4):
+        ...     [question] = asker.ask()
+        ...     first, *cards = question.rows
+        ...     same = [card for card in cards if truth[card] == truth[first]]
+        ...     if question.kind == "pair":
+        ...         asker.reply(question, said="same" if same else "different")
+        ...     else:
+        ...         asker.reply(question, same if question.kind == "which" else set(cards) - set(same))
+        >>> asker.refit()
+        >>> len(set(zip(asker.labels.tolist(), truth.tolist())))
+        3
+        """
+        check_number("n", n, Integral, 1)
+        if not len(kinds):
+            raise ValueError(f"kinds={kinds!r} is empty: give some of {KINDS}")
+        for kind in kinds:
+            check_choice("kinds", kind, KINDS)
+        seconds = self.settings.pair_seconds
+        if (audit := self.said.audit) is not None:
+            return [Question("pair", pair, AUDITED, seconds) for pair in audit.next(int(n))]
+        state, questions = self._state, list[Question]()
+        for _ in range(n):
+            believed, again = settled(state)
+            question: Question | None
+            if again is not None:
+                question = Question("pair", again, AGAIN, seconds, again=True)
+            elif self._strategy is cover:
+                question = quick(believed, kinds)
+            else:
+                pair = self._strategy(believed)
+                question = None if pair is None else Question("pair", pair, BY_STRATEGY, seconds)
+            if question is None:
+                break
+            questions.append(question)
+            first, *cards = question.rows
+            for card in cards:
+                state = state.with_answer(first, card, state.expected(first, card))
+        return questions
+
+    def reply(self, question: Question, picked: Iterable[int] = (), said: Said | None = None) -> None:
+        """Record the reply to a question, as one turn of `undo`.
+
+        Parameters
+        ----------
+        question : Question
+            From `ask`, or made by hand.
+        picked : iterable of int
+            For "which", the cards that are like the row, maybe none. For "group", the cards that do not fit.
+        said : {"same", "different", "unsure", "skip"}, optional
+            The answer about a pair. "unsure" and "skip" are possible for all kinds.
+        """
+        for row in question.rows:
+            self._check_row(row)
+        chosen = self._strategy is not STRATEGIES["random"]
+        answers = answers_to(question.kind, question.rows, picked, said, chosen=chosen)
+        self.said.add(*(replace(one, chosen=chosen and not self.said.is_audited(one.a, one.b)) for one in answers))
+
     def answer(self, a: int, b: int, said: Said) -> None:
         """Record an answer about two rows, whether or not they were asked about.
 
@@ -225,10 +308,8 @@ class Questioner:
             A pair answered "unsure" is not asked again; after "skip" it may come up again later.
         """
         check_choice("said", said, SAID)
-        n = len(self._X)
         for row in (a, b):
-            if not isinstance(row, Integral) or not 0 <= row < n:
-                raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
+            self._check_row(row)
         if a == b:
             raise ValueError(f"row {a} is compared with itself: give two rows")
         chosen = not self.said.is_audited(a, b) and self._strategy is not STRATEGIES["random"]
@@ -246,11 +327,14 @@ class Questioner:
         """
         if not self._ground.noise:
             raise ValueError("the questioner was made without noise: give noise=True")
-        n = len(self._X)
         for row in rows:
-            if not isinstance(row, Integral) or not 0 <= row < n:
-                raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
+            self._check_row(row)
         self.said.add(*(Answer(int(row), int(row), "nowhere") for row in rows))
+
+    def _check_row(self, row: int) -> None:
+        n = len(self._X)
+        if not isinstance(row, Integral) or not 0 <= row < n:
+            raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
 
     def audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> None:
         """Ask about random pairs next, to tell how good the labels are.

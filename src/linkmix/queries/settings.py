@@ -63,6 +63,28 @@ class QuestionSettings:
         Draw 0 alone, where the value gives .769 and .882: half .793 and .837, halfway to one .762 and .861.
     spread_steps : int
         How often it does. Draw 0 alone: half .779 and .843, twice .802 and .891.
+    pair_seconds : float
+        Time that a person takes for a pair.
+    which_seconds, which_row_seconds : float
+        Time for "which of these is it like?", and for each row that is shown.
+    group_row_seconds : float
+        Time for each row of a group.
+    most_cards : int
+        Number of cards beside a row at most.
+    group_cards : int
+        Number of cards in a group at most, without its anchor.
+    by_distance : float
+        Share of distance, beside the model, in the probability that a row belongs to a neighbourhood.
+    falloff : float
+        How fast it falls with distance.
+    news : float
+        An answer about a row is worth this, less the probability of the likeliest neighbourhood.
+    fit : float
+        Least probability at which a row is a card of a group.
+    waiting : float
+        How much more an open row counts as a card of a group.
+    most_waiting : int
+        Number of such rows in a group at most.
 
     Examples
     --------
@@ -86,3 +108,15 @@ class QuestionSettings:
     believed: float = 0.95
     spread: float = 0.95
     spread_steps: int = 50
+    pair_seconds: float = 4.0
+    which_seconds: float = 2.0
+    which_row_seconds: float = 0.7
+    group_row_seconds: float = 1.0
+    most_cards: int = 8
+    group_cards: int = 8
+    by_distance: float = 0.3
+    falloff: float = 2.0
+    news: float = 1.5
+    fit: float = 0.6
+    waiting: float = 2.0
+    most_waiting: int = 4

@@ -32,6 +32,9 @@ class Neighbourhoods(Groups):
         super().__init__()
         self.Z = ground.Z
         self.n_classes = ground.n_classes
+        self.unknown = ground.unknown
+        self.n_apart = self.n_merged = 0  # answers about two neighbourhoods, by what they said
+        self.in_vain, self.waited = 0, 0  # of these, how many in a row said "different"; answers since the last one
         self.new = ground.settings.new
         self.open: dict[int, Open] = {}
         self.given_up: set[int] = set()
@@ -55,7 +58,7 @@ class Neighbourhoods(Groups):
     def complete(self) -> bool:
         """Whether every class has been seen: as many neighbourhoods as classes, and all of them differ."""
         n = len(self.members)
-        return n == self.n_classes and all(len(self.apart[g]) == n - 1 for g in self.members)
+        return not self.unknown and n == self.n_classes and all(len(self.apart[g]) == n - 1 for g in self.members)
 
     def distances(self, row: int) -> dict[int, float]:
         """Squared distance of a row to the nearest member of each neighbourhood."""
@@ -74,12 +77,13 @@ class Neighbourhoods(Groups):
         if not answer.is_link:
             self.given_up.update(row for row in (a, b) if row not in self.of and row not in self.open)
             return
+        self.waited += 1
         if b not in self.of and a in self.of:
             a, b = b, a
         if b not in self.of:
             self._settle(b, b)
         if a in self.of:
-            self._relate(self.of[a], self.of[b], said == "same")
+            self._compare(self.of[a], self.of[b], said == "same")
             return
         if a not in self.open:
             self.open[a] = Open(self._prior(a))
@@ -93,6 +97,13 @@ class Neighbourhoods(Groups):
                 self._settle(a, next(iter(left)))
         elif sum(weight for g, weight in self.open[a].prior.items() if g in left) < self.new:
             self._settle(a, a)
+
+    def _compare(self, one: int, other: int, same: bool) -> None:
+        """Process an answer about two neighbourhoods."""
+        if one != other and other not in self.apart[one]:
+            self.n_apart, self.n_merged = self.n_apart + (not same), self.n_merged + same
+            self.in_vain, self.waited = 0 if same else self.in_vain + 1, 0
+        self._relate(one, other, same)
 
     def _prior(self, row: int) -> dict[int, float]:
         squares = self.distances(row)
@@ -135,7 +146,11 @@ def cover(state: State) -> Pair | None:
     known = Neighbourhoods.after(state)
     aside = state.set_aside()
     turn = sum(answer.is_link for answer in state.answers)
-    too_many = len(known.members) > state.ground.n_classes and turn % 10 < state.ground.settings.merge_turns
+    settings = state.ground.settings
+    if state.ground.unknown:
+        too_many = known.waited >= 2 ** min(known.in_vain, settings.most_in_vain) - 1
+    else:
+        too_many = len(known.members) > state.ground.n_classes and turn % 10 < settings.merge_turns
     questions = (
         *(_placing(state, known, row) for row in reversed(list(known.open))),
         *([merging(known)] if too_many else []),

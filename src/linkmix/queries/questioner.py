@@ -23,6 +23,7 @@ from linkmix.queries.answers import SAID, Answer, Answers, Said, as_answers, as_
 from linkmix.queries.audit import N_QUESTIONS, Audit, draw
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
+from linkmix.queries.number import groups_apart, likely_number
 from linkmix.queries.questions import KINDS, Kind, Question, answers_to
 from linkmix.queries.quick import quick
 from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, labels_with_answers, refit
@@ -59,8 +60,8 @@ class Questioner:
     ----------
     X : array-like of shape (n_samples, n_features), or a table of pandas, polars or pyarrow
         The points. NaN marks a missing value. A table may have columns of every kind.
-    n_classes : int
-        Number of classes.
+    n_classes : int, optional
+        Number of classes. If it is not given, it is not known: the points decide first, then the answers do.
     kinds : mapping of str to str, optional
         What some columns of a table are, as in `AutoLinkMixture`.
     strategy : str, default="cover"
@@ -95,6 +96,10 @@ class Questioner:
         The answers in order, including "unsure" and "skip", without the given links.
     model : AutoLinkMixture
         The current model, for points in the units of `X`.
+    n_classes : int
+        Number of classes of the current model.
+    another_class : str or None
+        A sentence if one more class is likely.
     probabilities : ndarray of shape (n_samples, n_classes)
         Its class probabilities for each point, from the point alone, calibrated. Computed when it is asked for.
     labels : ndarray of shape (n_samples,)
@@ -125,7 +130,7 @@ class Questioner:
     def __init__(
         self,
         X: PointsLike,
-        n_classes: int,
+        n_classes: int | None = None,
         *,
         kinds: Mapping[str, str] | None = None,
         strategy: str = "cover",
@@ -137,7 +142,6 @@ class Questioner:
         random_state: int = 0,
         settings: QuestionSettings | None = None,
     ) -> None:
-        check_number("n_classes", n_classes, Integral, 1)
         check_number("max_candidates", max_candidates, Integral, 2)
         check_number("random_state", random_state, Integral, 0)
         check_choice("strategy", strategy, STRATEGIES)
@@ -148,8 +152,7 @@ class Questioner:
         self._recipe = None if coded is None else coded.recipe
         self._X: Floats = check_array(array, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
         n, levels = len(self._X), () if coded is None else coded.levels
-        if n < n_classes:
-            raise ValueError(f"{n} points cannot make {n_classes} classes: ask for fewer classes")
+        self._wish: list[int | None] = [self._checked_number(n_classes)]  # shared by copies of this object
         given = Links() if links is None else links
         given.check_rows(n)
         given.check_consistent()
@@ -165,17 +168,19 @@ class Questioner:
         self._ground = Ground(
             indicators(seen, levels) if levels else seen,
             np.sort(order[:max_candidates]),
-            int(n_classes),
+            2 if n_classes is None else int(n_classes),
             float(wrong),
             int(random_state),
             QuestionSettings() if settings is None else settings,
             seen if levels else None,
             levels,
             bool(noise),
+            n_classes is None,
         )
         self._strategy = STRATEGIES[strategy]
-        begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
-        self._fit = first_fit(self._ground, self._scale, begin)
+        begin = None if labels is None else _checked_labels(labels, n, n_classes)
+        self._fit = first_fit(self._ground, self._scale, begin, given)
+        self._ground = self._ground.with_classes(self._fit.n_classes, n_classes is None)
         self._beliefs = self._fit.probabilities(self._ground.X)
         self._tentative = _leaders(self._ground, self._beliefs)
         answers = as_answers(given)
@@ -369,7 +374,7 @@ class Questioner:
     def draw_audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> Audit:
         """Draw the pairs of an audit, and leave it to the caller to begin it by ``said.begin_audit``; see `audit`."""
         check_number("n", n, Integral, 1)
-        measured = self.labels if labels is None else _checked_labels(labels, len(self._X), self._ground.n_classes)
+        measured = self.labels if labels is None else _checked_labels(labels, len(self._X), None)
         state, asked = self._state, {answer.pair for answer in self.said}
         known = None if self._ground.wrong else state.known  # where answers may be wrong, nothing is certain
         return draw(measured, int(n), state.random(), known, lambda a, b: (a, b) not in asked)
@@ -395,7 +400,9 @@ class Questioner:
 
     def snapshot(self) -> tuple[State, Refit, Floats]:
         """Everything that a refit needs. Later answers do not change it."""
-        return self._state, self._fit, self._scale
+        state, [expected] = self._state, self._wish
+        ground = state.ground.with_classes(expected or state.ground.n_classes, expected is None)
+        return replace(state, ground=ground), self._fit, self._scale
 
     @staticmethod
     def fit(snapshot: tuple[State, Refit, Floats]) -> Refit:
@@ -406,8 +413,44 @@ class Questioner:
         """Make the result of a refit the current model."""
         self._changed = float((fit.classes != self._fit.classes).mean())
         self._fit = fit
+        self._ground = self._ground.with_classes(fit.n_classes, self._wish[0] is None)
         self._beliefs = fit.probabilities(self._ground.X)
         self._publish()
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the current model."""
+        return self._fit.n_classes
+
+    def expect(self, n_classes: int | None) -> None:
+        """Change the number of classes from the next refit on, such as when a person merged or split classes.
+
+        Parameters
+        ----------
+        n_classes : int or None
+            The number, or more if more groups of rows are known to differ from each other. None if it is not known; the
+            answers decide.
+        """
+        self._wish[0] = self._checked_number(n_classes)
+
+    @property
+    def another_class(self) -> str | None:
+        """A sentence if the answers make one more class likely than the current model has."""
+        believed, _ = settled(self._state)
+        apart, likely, now = groups_apart(believed), likely_number(believed), self.n_classes
+        if apart > now:
+            return f"{apart} groups of rows are known to differ from each other, one more than there are classes"
+        if likely > now:
+            return f"some rows fit none of the {now} classes so far: one more class is likely"
+        return None
+
+    def _checked_number(self, n_classes: int | None) -> int | None:
+        if n_classes is None:
+            return None
+        check_number("n_classes", n_classes, Integral, 1)
+        if len(self._X) < n_classes:
+            raise ValueError(f"{len(self._X)} points cannot make {n_classes} classes: ask for fewer classes")
+        return int(n_classes)
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -456,16 +499,15 @@ class Questioner:
         self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, self._scaling, self._recipe)
 
 
-def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:
+def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int | None) -> Ints:
     given = np.asarray(labels)
     if given.shape != (n_rows,) or given.dtype.kind not in "iu":
         raise ValueError(
             f"labels has shape {given.shape} and dtype {given.dtype} for {n_rows} points: give one class number each"
         )
-    if given.min() < 0 or given.max() >= n_classes:
-        raise ValueError(
-            f"labels range from {given.min()} to {given.max()}: use class numbers from 0 to {n_classes - 1}"
-        )
+    if given.min() < 0 or given.max() >= (n_rows if n_classes is None else n_classes):
+        highest = "0 on" if n_classes is None else f"0 to {n_classes - 1}"
+        raise ValueError(f"labels range from {given.min()} to {given.max()}: use class numbers from {highest}")
     return given.astype(np.int64)
 
 

@@ -47,6 +47,12 @@ class QuestionSettings:
         twice .891 and .829.
     most_times : int
         A pair is asked about this often at most. As for `again`: half (once) .817 and .849, twice .878 and .877.
+    own_class : float
+        If the number of classes is not known: number of neighbourhoods that count as found to differ before any two are
+        compared.
+    most_in_vain : int
+        If the number of classes is not known, `cover` compares neighbourhoods after 1, 2, 4, ... other questions, twice
+        as many each time that two of them differ, but at most 2 to this power.
     settled : float
         Below this value of the stop signal the labels have settled: on the eight sets, 0.021 of the labels then changed
         with the next 20 answers, 0.053 on average. It changes a sentence and no question; not varied.
@@ -102,6 +108,8 @@ class QuestionSettings:
     skipped_for: int = 20
     again: float = 0.25
     most_times: int = 3
+    own_class: float = 2.0
+    most_in_vain: int = 4
     settled: float = 0.03
     refit_every: int = 10
     random_pairs: int = 5000

@@ -8,7 +8,8 @@ from test_label_page import after, message, page_of, rows_of
 from browser import chromium
 from label_serving import Serving, write_points
 from linkmix.app.cli import main
-from linkmix.app.label.session import NotPossible, Session
+from linkmix.app.label.requests import NotPossible
+from linkmix.app.label.session import Session
 from linkmix.basics.errors import BadFile
 from linkmix.tables import read_ids, read_points
 

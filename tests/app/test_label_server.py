@@ -359,5 +359,5 @@ def test_a_file_of_links_that_cannot_be_written_is_said_and_loses_nothing(tmp_pa
         assert "links.csv could not be written" in session.status()["trouble"]
         (tmp_path / "links.csv").rmdir()
     with Session(read_points(points), 3, tmp_path / "links.csv", tmp_path) as session:
-        assert session.n_links == {"same": 1, "different": 0}
+        assert session.view.n_links == {"same": 1, "different": 0}
     assert "p0,p1,must" in (tmp_path / "links.csv").read_text()

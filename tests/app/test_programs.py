@@ -81,8 +81,7 @@ def test_an_end_in_the_middle_keeps_what_came():
     code = "import json; print(json.dumps({'id': json.loads(input())['id'], 'answer': 'different'}))"
     got = []
     with program(code) as opened, pytest.raises(BadAnswer, match="exit code 0 after 1 of 3 answers"):
-        for reply in opened.answer(QUESTIONS):
-            got.append(reply)
+        got.extend(opened.answer(QUESTIONS))
     assert got == [Reply(1, "different")]
 
 
@@ -102,7 +101,7 @@ def test_an_end_in_the_middle_keeps_what_came():
     ],
 )
 def test_a_bad_line_is_named_with_its_number_and_content(line, message):
-    error = refused(f"print('{{\"id\": 2, \"answer\": \"same\"}}'); print(); print({line!r}); input(); input(); input()")
+    error = refused(f'print(\'{{"id": 2, "answer": "same"}}\'); print(); print({line!r}); input(); input(); input()')
     assert "line 3 of the output of " in error
     assert message in error
 
@@ -161,8 +160,8 @@ def test_a_program_that_was_never_asked_can_be_closed():
 def test_fields_are_as_the_user_wrote_them(tmp_path):
     file = tmp_path / "points.csv"
     file.write_text(
-        "id,price,size,plan,note,n\n007,\"10,216.50\",1.5,gold,first one,3\n008,\"9,000.00\",,free,other text,4\n"
-        "009,\"8,000.00\",2.5,free,third thing,5\n"
+        'id,price,size,plan,note,n\n007,"10,216.50",1.5,gold,first one,3\n008,"9,000.00",,free,other text,4\n'
+        '009,"8,000.00",2.5,free,third thing,5\n'
     )
     points = read_points(file)
     seen = fields_of(points, 0)

@@ -6,11 +6,13 @@ from linkmix.queries.audit import Audit
 from linkmix.queries.background import Background
 from linkmix.queries.programs import Answerer, BadAnswer, Outcome, PairQuestion, Reply, Tally
 from linkmix.queries.questioner import STRATEGIES, Questioner, Strategy
+from linkmix.queries.questions import KINDS, Kind, Question, answers_to
 from linkmix.queries.refit import Refit
 from linkmix.queries.settings import QuestionSettings
 from linkmix.queries.state import State
 
 __all__ = [
+    "KINDS",
     "SAID",
     "STRATEGIES",
     "Answer",
@@ -20,8 +22,10 @@ __all__ = [
     "Background",
     "BadAnswer",
     "Desk",
+    "Kind",
     "Outcome",
     "PairQuestion",
+    "Question",
     "QuestionSettings",
     "Questioner",
     "Refit",
@@ -29,5 +33,6 @@ __all__ = [
     "State",
     "Strategy",
     "Tally",
+    "answers_to",
     "run",
 ]

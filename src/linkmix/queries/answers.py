@@ -262,6 +262,12 @@ class Answers:
         return self._audits[-1].after({one.pair: one.said for one in self._all if not (one.chosen or one.given)})
 
     @property
+    def audits(self) -> tuple[Quality, ...]:
+        """What each complete audit found, the oldest first; nothing of one without answers."""
+        complete = self._audits[:-1] if self._auditing else self._audits
+        return tuple(audit.quality for audit in complete if audit.quality is not None)
+
+    @property
     def quality(self) -> Quality | None:
         """What the last complete audit found."""
         complete = self._audits[:-1] if self._auditing else self._audits

@@ -22,6 +22,7 @@ from linkmix.mixture.door import SeenColumns
 from linkmix.mixture.fitted import Fitted, review_links
 from linkmix.queries.cover import seeds
 from linkmix.queries.doubts import believed_links, settled
+from linkmix.queries.number import first_number, number_by_answers, with_number
 from linkmix.queries.state import Ground, RowProbabilities, State, squared_distances
 from linkmix.search import AutoLinkMixture, Budget
 from linkmix.search.contest import Candidate, Contest
@@ -35,6 +36,7 @@ BUDGET = Budget(
     n_points=2000,
 )
 """First guesses, made once without the answers; shapes for every start, and for the consensus of the best ones."""
+NO_LINKS = Links()
 NO_ROWS = np.empty(0, dtype=np.int64)
 LEAST_LIKELY = 1e-12
 """Lower bound on the probability of a class when must-linked rows get a common label."""
@@ -82,6 +84,11 @@ class Refit:
     leaderboard: Array
     nowhere: Ints
 
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.parameters.class_weights)
+
     def probabilities(self, X: Floats) -> RowProbabilities:
         """Class probabilities of rows by the mixture as it is. Questions are chosen by these."""
 
@@ -95,21 +102,36 @@ class Refit:
         return tempered(engine.class_log_joint(self.density, self.parameters, X), self.temperature)
 
 
-def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
-    """The first model, fitted without answers; labels that exist already are one more start."""
+def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None, links: Links = NO_LINKS) -> Refit:
+    """The first model, fitted without answers; labels that exist already are one more start.
+
+    If the number of classes is not known, it is that of these labels, or the points and the given links decide.
+    """
     rows = ground.candidates
-    contest = _contest(ground, rows, spread, Links(), NO_ROWS)
+    contest = _contest(ground, rows, spread, NO_LINKS, NO_ROWS)
+    if ground.unknown:
+        if labels is None:
+            n_classes = first_number(contest, links.restrict(rows))
+        else:
+            names, labels = np.unique(labels, return_inverse=True)
+            n_classes = len(names)
+        ground, contest = ground.with_classes(n_classes, True), contest.with_classes(n_classes)
     guesses = tuple((name, found) for _, name, found in contest.guesses())
     if labels is not None:
         guesses = (("given", labels[rows]), *guesses)
-    return _best(ground, contest, guesses, rows, Links(), guesses, NO_ROWS)
+    return _best(contest, guesses, ground, rows, NO_LINKS, guesses, NO_ROWS)
 
 
 def refit(state: State, before: Refit, spread: Floats) -> Refit:
-    """Fit to all answers: from where the last fit ended, from the answers alone, and from the first guesses."""
-    ground = state.ground
+    """Fit to all answers: from where the last fit ended, from the answers alone, and from the first guesses.
+
+    The number of classes is that of the state, unless the answers need more, or it is not known.
+    """
     links = believed_links(state)
-    state, _ = settled(state)
+    believed, _ = settled(state)
+    n_classes = number_by_answers(believed)
+    ground = state.ground.with_classes(n_classes, state.ground.unknown)
+    believed = replace(believed, ground=ground)
     rows = np.union1d(before.rows, links.points)
     guesses = before.guesses
     if len(rows) > len(before.rows):  # linked rows that were not among the candidates
@@ -118,12 +140,18 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
     now, nowhere = before.classes[rows], np.array(sorted(state.nowhere), dtype=np.int64)
     try:
         contest = _contest(ground, rows, spread, links, nowhere)
-        named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
-        return _best(ground, contest, named, rows, links, guesses, nowhere, now)
     except InfeasibleLinks:  # some answers are wrong, so none is taken as certain
         contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed), nowhere)
-        named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
-        return _best(ground, contest, named, rows, links, guesses, nowhere, now)
+    start = now
+    if n_classes != before.n_classes:
+        start = with_number(now, believed, rows, n_classes)
+        guesses = tuple((name, found) for _, name, found in contest.given(NO_LINKS, None).guesses())
+    named = [("now", start), *by_answers(believed, rows, contest.graphs), *guesses]
+    try:
+        return _best(contest, named, ground, rows, links, guesses, nowhere, now)
+    except InfeasibleLinks:
+        contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed), nowhere)
+        return _best(contest, named, ground, rows, links, guesses, nowhere, now)
 
 
 def by_answers(state: State, rows: Ints, graphs: list[Any]) -> Iterator[tuple[str, Ints]]:
@@ -223,9 +251,9 @@ def _contest(ground: Ground, rows: Ints, spread: Floats, links: Links, nowhere: 
 
 
 def _best(
-    ground: Ground,
     contest: Contest,
     named: Sequence[tuple[str, Ints]],
+    ground: Ground,
     rows: Ints,
     links: Links,
     guesses: tuple[tuple[str, Ints], ...],

@@ -61,6 +61,12 @@ class Cards:
         """A point: its row, its id, and whether there is a picture of it."""
         return {"row": row, "id": str(self.points.ids[row]), "picture": self.picture(row) is not None}
 
+    def whole(self, row: int) -> dict[str, Any]:
+        """A point with all its fields, as they stand in the table."""
+        texts = {name: str(values[row]) for name, values in self.points.texts.items() if name != self.picture_column}
+        texts |= {self.points.columns[j]: self.points.written(row, j) for j in self._shown}
+        return self.card(row) | {"fields": [{"name": name, "value": value} for name, value in texts.items()]}
+
     def pair(self, a: int, b: int) -> dict[str, Any]:
         """Two points side by side.
 

@@ -24,7 +24,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from linkmix.app.label.cards import PICTURES
-from linkmix.app.label.session import MOST_TOGETHER, NotPossible, Session
+from linkmix.app.label.requests import MOST_TOGETHER, NotPossible
+from linkmix.app.label.session import KINDS, Session
 from linkmix.plots import palette
 
 STATIC = Path(__file__).parent / "static"
@@ -133,6 +134,8 @@ class Site:
             "most_together": MOST_TOGETHER,
             "n_audit": session.n_audit,
             "noise": session.noise,
+            "pictures": session.cards.picture_column is not None,
+            "kinds": [*KINDS],
         }
 
     def application(self) -> Starlette:
@@ -150,7 +153,12 @@ class Site:
             Route("/api/places", self.places),
             Route("/api/pair", self.pair),
             Route("/api/find", self.find),
+            Route("/api/classes", self.classes),
+            Route("/api/members", self.members),
+            Route("/api/card", self.card),
+            Route("/api/review", self.review),
             Route("/api/entries", self.write, methods=["POST"]),
+            Route("/api/finish", self.finish, methods=["POST"]),
         ]
         return Starlette(lifespan=self._lifespan, routes=routes, exception_handlers={ValueError: _bad_request})
 
@@ -193,8 +201,9 @@ class Site:
         return JSONResponse(self.session.status())
 
     def question(self, request: Request) -> Response:
-        """The next pair to ask about."""
-        return JSONResponse({"question": self.session.question(request.query_params.get("page", ""))})
+        """The next question, of one of the given kinds."""
+        kinds = request.query_params.get("kinds", "pair").split(",")
+        return JSONResponse({"question": self.session.question(request.query_params.get("page", ""), kinds)})
 
     def labels(self, request: Request) -> Response:
         """The class of each point, as 16-bit integers."""
@@ -209,6 +218,24 @@ class Site:
         a, b = (self._row(request.query_params.get(end, "")) for end in ("a", "b"))
         return JSONResponse(self.session.cards.pair(a, b))
 
+    def classes(self, request: Request) -> Response:
+        """The classes with their names, faces and what sets them apart."""
+        return JSONResponse(self.session.view.classes())
+
+    def members(self, request: Request) -> Response:
+        """Typical or doubtful members of a class."""
+        given = request.query_params
+        label, n = _number("label", given.get("label", "")), _number("n", given.get("n", "12"))
+        return JSONResponse(self.session.view.members(label, given.get("kind", "typical"), n))
+
+    def card(self, request: Request) -> Response:
+        """A point with its class."""
+        return JSONResponse(self.session.view.card(self._row(request.query_params.get("row", ""))))
+
+    def review(self, request: Request) -> Response:
+        """Links worth a second look, and disagreements."""
+        return JSONResponse(self.session.view.review())
+
     def find(self, request: Request) -> Response:
         """The row of an id."""
         row = self.session.row_of(request.query_params.get("id", ""))
@@ -216,36 +243,45 @@ class Site:
 
     async def write(self, request: Request) -> Response:
         """Record an answer, an undo, or another entry of the journal."""
+        return await self._take(request, self._write)
+
+    async def finish(self, request: Request) -> Response:
+        """Write the results."""
+        return await self._take(request, lambda given: self.session.finish(given.get("key")))
+
+    async def _take(self, request: Request, serve: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
+        """Read a request that writes, check it, and serve it in a thread."""
         body = b""
         async for chunk in request.stream():
             body += chunk
             if len(body) > LARGEST_BODY:
                 return _refuse(f"the request has more than {LARGEST_BODY} bytes: send a smaller one", 413)
-        return await run_in_threadpool(self._write, body)
-
-    def _write(self, body: bytes) -> Response:
         try:
-            request = json.loads(body)
+            given = json.loads(body)
         except ValueError:
             return _refuse("the request is not valid JSON", 400)
-        if not isinstance(request, dict):
+        if not isinstance(given, dict):
             return _refuse("the request is not a JSON object", 400)
-        if request.get("table") != self.session.table:
+        if given.get("table") != self.session.table:
             return _refuse("the server has another table of points now: reload the page", 409)
         try:
-            undone = self.session.write(request)
+            return JSONResponse(await run_in_threadpool(serve, given))
         except NotPossible as error:
             return _refuse(str(error), 409)
         except ValueError as error:
             return _refuse(str(error), 400)
         except OSError as error:
-            return _refuse(f"the answer could not be saved: {error.strerror}", 507)
+            return _refuse(f"it could not be saved: {error.strerror}", 507)
+
+    def _write(self, request: dict[str, Any]) -> dict[str, Any]:
+        undone = self.session.write(request)
         said: dict[str, Any] = {"key": request["key"], "version": self.session.version}
         if undone is not None:
             said["undone"] = {name: undone.get(name) for name in ("entry", "ids", "said")}
         if isinstance(page := request.get("page"), str):
-            said["question"] = self.session.question(page)
-        return JSONResponse(said)
+            kinds = request.get("kinds")
+            said["question"] = self.session.question(page, kinds if isinstance(kinds, list) else ["pair"])
+        return said
 
     def _row(self, given: str) -> int:
         n = len(self.session.points.ids)
@@ -374,6 +410,12 @@ def _plotly() -> Path:
     if found is None or found.origin is None:
         raise ModuleNotFoundError("No module named 'plotly'", name="plotly")
     return Path(found.origin).parent / "package_data" / "plotly.min.js"
+
+
+def _number(name: str, given: str) -> int:
+    if not (given.isascii() and given.isdigit() and len(given) < 12):
+        raise ValueError(f"{name} is {given!r}: give a number")
+    return int(given)
 
 
 def _same(one: str, other: str) -> bool:

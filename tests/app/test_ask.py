@@ -193,15 +193,15 @@ def test_no_finish_wins_over_the_key(folder):
     assert not os.path.exists("done")
 
 
-def test_answers_that_may_be_wrong_are_asked_for_again_and_become_one_link(folder):
-    [ids] = pairs_shown(ask(typed="q\n").output)
-    together = SPECIES[int(ids[0])] == SPECIES[int(ids[1])]
-    lie, right = ("d", "s") if together else ("s", "d")
-    result = ask("--wrong", 0.1, typed=f"{lie}\n{right}\n{right}\nq\n")
-    assert result.exit_code == 0, result.output
-    assert pairs_shown(result.output)[:3] == [ids] * 3
-    assert result.output.count("once more, do these two belong together? The answer was a surprise.") == 2
-    assert pd.read_csv(LINKS)["confidence"].tolist() == [0.9]
+def test_answers_that_may_be_wrong_are_asked_for_again(folder):
+    liar = RULE.replace("a == b", "a != b")
+    assert ask_rule("--questions", 12, "--repeat", 0, "--wrong", 0.1, "--no-finish", code=liar).exit_code == 0
+    result = ask("--wrong", 0.1, typed="q\n")
+    assert "once more, do these two belong together? The answer was a surprise." in result.output
+    [ids] = pairs_shown(result.output)
+    assert set(ids) in [set(entry["ids"]) for entry in journal() if entry["entry"] == "answer"]
+    assert set(pd.read_csv(LINKS)["confidence"]) & {0.9}
+    assert "once more" not in ask(typed="q\n").output  # if answers are taken to be right, nothing is
 
 
 def test_an_audit_says_how_good_the_labels_are(folder):
@@ -214,7 +214,8 @@ def test_an_audit_says_how_good_the_labels_are(folder):
     assert "Question 1 of 3" not in result.output
     assert "Taken back: unsure." in result.output
     assert "from 3 questions about random pairs" in result.output
-    assert pd.read_csv(LINKS, dtype=str)["chosen"].tolist() == ["no"] * 3
+    assert "chosen" not in pd.read_csv(LINKS)  # they are random
+    assert links().n_must + links().n_cannot == 3
 
 
 def test_nothing_is_finished_while_a_check_is_under_way(folder):
@@ -297,14 +298,25 @@ class Terminal:
         os.close(theirs)
         self.said, self.place = "", 0
 
-    def until(self, text):
-        """Read until some text has come after that of the last call."""
-        end = time.monotonic() + 120
+    def until(self, text, seconds=120):
+        """Read until some text has come after that of the last call; False if that takes too long."""
+        end = time.monotonic() + seconds
         while text not in self.said[self.place :]:
             ready, _, _ = select.select([self.ours], [], [], max(0, end - time.monotonic()))
-            assert ready, f"{text!r} did not come: {self.said}"
+            if not ready:
+                return False
             self.said += os.read(self.ours, 4096).decode(errors="replace")
         self.place = self.said.index(text, self.place) + len(text)
+        return True
+
+    def reply(self, prompt, key, echo):
+        """Press a key at a prompt. One that comes before the terminal is ready does not count: then press again."""
+        assert self.until(prompt), self.said
+        for _ in range(5):
+            self.press(key)  # no Enter
+            if self.until(echo, seconds=15):
+                return
+        raise AssertionError(f"{key!r} had no effect: {self.said}")
 
     def press(self, keys):
         os.write(self.ours, keys.encode())
@@ -326,15 +338,16 @@ class Terminal:
 @needs_terminal
 def test_single_keys_answer_at_a_terminal(folder):
     terminal = Terminal("--out", "done")
-    for key, said in (("s", "same"), ("D", "different"), ("k", "skip"), ("z", "undo"), ("u", "unsure")):
-        terminal.until("[q]uit: ")
-        terminal.press(key)  # no Enter
-        terminal.until(said)
-    terminal.until("[q]uit: ")
-    terminal.press("x7")  # ignored
-    terminal.press("q")
-    terminal.until("Write labels, model and report? [y]es, [n]o: ")
-    terminal.press("y")
+    for key, said in (
+        ("s", "same"),
+        ("D", "different"),
+        ("k", "skip"),
+        ("z", "undo"),
+        ("u", "unsure"),
+        ("q", "quit"),
+    ):
+        terminal.reply("[q]uit: ", key, said)
+    terminal.reply("Write labels, model and report? [y]es, [n]o: ", "y", "yes")
     assert terminal.end() == 0, terminal.said
     assert "Taken back: skip." in terminal.said
     assert f"3 answers added to {LINKS}." in terminal.said
@@ -347,13 +360,10 @@ def test_single_keys_answer_at_a_terminal(folder):
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
 def test_control_c_and_d_keep_everything(key, folder):
     terminal = Terminal("--out", "done")
-    terminal.until("[q]uit: ")
-    terminal.press("d")
-    terminal.until("[q]uit: ")
-    terminal.press(key)
+    terminal.reply("[q]uit: ", "d", "different")
+    terminal.reply("[q]uit: ", key, "\n")
     if key == "\x04":
-        terminal.until("[y]es, [n]o: ")
-        terminal.press("n")
+        terminal.reply("[y]es, [n]o: ", "n", "no")
     assert terminal.end() == 0, terminal.said
     assert f"1 answers added to {LINKS}." in terminal.said
     assert links().n_cannot == 1

@@ -353,7 +353,7 @@ def _ask_program(
         if finish and not interrupted:
             _finish(session)
         stop = session.status()["stop"]["sentence"]
-    for sentence in _in_words(last, last.tally, asked.name, interrupted):
+    for sentence in _in_words(last, last.tally, asked.name, bool(interrupted)):
         click.echo(sentence)
     click.echo(stop)
     _say_goodbye(session, finish and not interrupted)

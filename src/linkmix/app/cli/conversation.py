@@ -84,7 +84,7 @@ def read_key() -> str:
         click.echo(f"{CHOICE}: ", nl=False)
         while True:
             try:
-                key = click.getchar().lower()
+                key = click.getchar()[:1].lower()
             except EOFError:
                 key = "q"
             if key in (*KEYS, *OTHERS):
@@ -105,7 +105,7 @@ def confirm(question: str) -> bool:
     click.echo(f"{question} [y]es, [n]o: ", nl=False)
     while True:
         try:
-            key = click.getchar().lower()
+            key = click.getchar()[:1].lower()
         except EOFError:
             key = "n"
         if key in ("y", "n", "\r", "\n"):

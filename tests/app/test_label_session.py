@@ -527,3 +527,21 @@ def test_a_journal_from_before_audits_is_read_as_it_was(points_file):
     assert links_file(points_file).splitlines() == [
         *("a,b,kind,confidence,annotator,chosen", "p0,p1,must,0.9,eva,no", "p5,p6,must,1.0,,yes", "p2,p40,cannot,,,yes")
     ]
+
+
+def test_a_crash_before_each_new_file_of_links_is_in_place_takes_nothing_from_it(points_file, monkeypatch):
+    """The file may stay behind for several starts, in each of which a newer one was announced; it is still ours."""
+    monkeypatch.setattr("linkmix.app.label.session.WRITE_AFTER", 60)  # it is written once in each session, at its end
+    links, journal = points_file.with_name("links.csv"), points_file.with_name("links.csv.journal")
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1))
+    old = links.read_bytes()
+    for number in range(2, 5):
+        with opened(points_file) as session:
+            session.write(answer(f"k{number}", 0, number))
+        links.write_bytes(old)  # as if the process had been killed after the journal was written
+    assert '"links"' not in journal.read_text()
+    with opened(points_file) as session:
+        assert session.view.n_links == {"same": 4, "different": 0}
+        assert session.record.last_turn(None) == "k4"
+    assert '"links"' not in journal.read_text()

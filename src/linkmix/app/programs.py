@@ -30,6 +30,8 @@ LINES_KEPT = 5
 """Last lines on stderr that an error shows."""
 LONGEST_SHOWN = 200
 """Characters of a line that an error shows."""
+LONGEST_REASON = 2000
+"""Characters of a reason that are kept."""
 SECONDS_TO_END = 2.0
 """What a program gets to end by itself once its input is closed."""
 _FORM = '{"id": 1, "answer": "same"}'
@@ -251,7 +253,8 @@ class SessionDesk:
     def keep(self, question: PairQuestion, reply: Reply, repeated: bool) -> None:
         """Write a reply to the journal."""
         entry = {"entry": "answer", "key": uuid.uuid4().hex, "rows": list(question.rows), "said": reply.said}
-        more = {"confidence": reply.confidence, "reason": reply.reason, "repeated": repeated or None}
+        reason = None if reply.reason is None else reply.reason[:LONGEST_REASON]
+        more = {"confidence": reply.confidence, "reason": reason, "repeated": repeated or None}
         self._session.write(entry | {"annotator": self._name} | more)
 
     def refresh(self, last: bool = False) -> None:

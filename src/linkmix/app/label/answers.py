@@ -57,9 +57,9 @@ class Record:
 
     * ``links``: ``statements`` from a file of links replace everything said before, which can then no longer be
       undone.
-    * ``wrote``: a file of links with this ``digest`` was written.
+    * ``wrote``: a file of links with this ``digest`` is to take the place of the one with the digest ``replaces``.
     * ``model``: after so many ``answers`` a model was found whose labels had ``settled`` to this degree.
-    * ``finished``: results were written; ``result`` says which.
+    * ``finished``: results were written, among them a model with this ``digest``; ``result`` says which.
 
     Parameters
     ----------
@@ -83,14 +83,15 @@ class Record:
     entries : dict of str to dict
         Entries by key, including undone ones.
     written : tuple of str
-        Digests of the last two versions of the file of links that were read or written, the newest last. Two are kept
-        because a crash may come just before the newest replaces the other.
+        Digests that the file of links may have, the newest last: a crash may come just before that replaces the other.
     history : list of dict
         How far labels had settled, after how many answers.
     audits : list of dict
         What complete audits found, after how many answers.
     finished : dict or None
         The last results.
+    unchanged : str or None
+        Digest of the model that was written last, if nothing was said since.
     row_of : dict of str to int
         Row of each id.
     """
@@ -106,6 +107,7 @@ class Record:
         self.history: list[dict[str, Any]] = []
         self.audits: list[dict[str, Any]] = []
         self.finished: dict[str, Any] | None = None
+        self.unchanged: str | None = None
         self.row_of = {value: row for row, value in enumerate(ids)}
         self._turns: dict[str, Entry] = {}  # what can be undone, oldest first
         self._settled: list[Entry] = []  # what can no longer be undone
@@ -116,10 +118,13 @@ class Record:
         what = entry["entry"]
         if "key" in entry:
             self.entries[entry["key"]] = entry
+        if what not in ("wrote", "model"):
+            self.unchanged = entry.get("digest") if what == "finished" else None
         if what == "undo":
             self._undo(entry["of"])
         elif what in ("links", "wrote"):
-            self.written = (*self.written[-1:], entry["digest"])
+            before = (entry["replaces"],) if "replaces" in entry else self.written[-1:]
+            self.written = (*filter(None, before), entry["digest"])
             if what == "links":
                 self._settled += self._turns.values()
                 self._turns.clear()
@@ -215,7 +220,8 @@ class Record:
         del self.audits[len(found) :]
         for quality in found[len(self.audits) :]:
             n = len(self.said.ordinary) - quality.n_links
-            self.audits.append({"answers": n, "right": quality.pairs_right, "low": quality.low, "high": quality.high})
+            numbers = {"right": quality.pairs_right, "low": quality.low, "high": quality.high}
+            self.audits.append({"answers": n, "n": quality.n_links, **numbers})
 
     def _begin(self, entry: Entry) -> None:
         """Begin an audit, unless points of it are not in the table any more."""
@@ -268,6 +274,7 @@ def fold(entries: Iterable[Entry], ids: Iterable[str], said: Answers | None = No
     for entry in entries:
         if entry["entry"] == "undo" or entry.get("key") in undone:  # as if it had never been made; its key is used up
             record.entries[entry["key"]] = entry
+            record.unchanged = None
         else:
             record.take(entry)
     return record

@@ -41,6 +41,7 @@ class Files:
         self.points, self.noise = points, noise
         self.links_path = Path(links_path)
         self.noise_path = self.links_path.with_name(f"{self.links_path.stem}-noise.csv")
+        self._there: str | None = None  # digest of the file of links
         self.journal = Journal(self.links_path.with_name(self.links_path.name + ".journal"))
         try:
             self.record = fold(self.journal.entries, points.ids, said)
@@ -87,7 +88,8 @@ class Files:
                 digest = _digest(place)
                 with lock:
                     if self.record.written[-1:] != (digest,):
-                        self.note({"entry": "wrote", "digest": digest})
+                        self.note({"entry": "wrote", "digest": digest, "replaces": self._there})
+            self._there = digest
             if self.noise:
                 path = self.noise_path
                 with aside(path) as place:
@@ -100,7 +102,7 @@ class Files:
         """Read the file of links, unless a session wrote it."""
         if not self.links_path.exists() or not self.links_path.stat().st_size:
             return
-        digest = _digest(self.links_path)
+        digest = self._there = _digest(self.links_path)
         if digest in self.record.written:
             return
         found = read_link_lines(self.links_path)

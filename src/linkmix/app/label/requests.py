@@ -132,9 +132,8 @@ def _reply(request: dict[str, Any], asked: list[str], ids: Ids) -> Entry:
 def _remarks(request: dict[str, Any]) -> Entry:
     """What a program may say about its answer. None of it changes what the answer means."""
     confidence, reason, repeated = (request.get(name) for name in ("confidence", "reason", "repeated"))
-    if confidence is not None and (isinstance(confidence, bool) or not isinstance(confidence, int | float)):
-        raise ValueError(f"confidence is {confidence!r}: give a number from 0 to 1, or null")
-    if confidence is not None and not 0 <= confidence <= 1:
+    is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    if confidence is not None and not (is_number and 0 <= confidence <= 1):
         raise ValueError(f"confidence is {confidence!r}: give a number from 0 to 1, or null")
     if reason is not None:
         reason = _text("reason", reason, LONGEST_DESCRIPTION)

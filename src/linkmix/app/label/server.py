@@ -25,8 +25,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from linkmix.app.label.cards import PICTURES
 from linkmix.app.label.requests import MOST_TOGETHER, NotPossible
-from linkmix.app.label.session import KINDS, Session
+from linkmix.app.label.session import Session
 from linkmix.plots import palette
+from linkmix.queries.questions import KINDS, Kind
 
 STATIC = Path(__file__).parent / "static"
 LARGEST_BODY = 2**20
@@ -202,7 +203,7 @@ class Site:
 
     def question(self, request: Request) -> Response:
         """The next question, of one of the given kinds."""
-        kinds = request.query_params.get("kinds", "pair").split(",")
+        kinds = _kinds(request.query_params.get("kinds", "pair").split(","))
         return JSONResponse({"question": self.session.question(request.query_params.get("page", ""), kinds)})
 
     def labels(self, request: Request) -> Response:
@@ -280,7 +281,7 @@ class Site:
             said["undone"] = {name: undone.get(name) for name in ("entry", "ids", "said")}
         if isinstance(page := request.get("page"), str):
             kinds = request.get("kinds")
-            said["question"] = self.session.question(page, kinds if isinstance(kinds, list) else ["pair"])
+            said["question"] = self.session.question(page, _kinds(kinds if isinstance(kinds, list) else ["pair"]))
         return said
 
     def _row(self, given: str) -> int:
@@ -410,6 +411,13 @@ def _plotly() -> Path:
     if found is None or found.origin is None:
         raise ModuleNotFoundError("No module named 'plotly'", name="plotly")
     return Path(found.origin).parent / "package_data" / "plotly.min.js"
+
+
+def _kinds(given: list[Any]) -> list[Kind]:
+    for kind in given:
+        if kind not in KINDS:
+            raise ValueError(f"the kind of question {kind!r} is not known: use some of {', '.join(KINDS)}")
+    return given
 
 
 def _number(name: str, given: str) -> int:

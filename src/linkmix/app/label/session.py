@@ -20,18 +20,22 @@ from linkmix.app.results import Origin
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.journal import Entry
 from linkmix.plots.palette import MORE_COLOURS
-from linkmix.queries import Background, Questioner, Refit, State
+from linkmix.queries import Answer, Answers, Background, Questioner, Refit, State
 from linkmix.queries.audit import N_QUESTIONS
 from linkmix.queries.groups import Known, Recent
-from linkmix.queries.questions import Question, ask
+from linkmix.queries.questions import Kind, Question, seconds_for
 from linkmix.tables import Points
 
 SILENCE = 60.0
 """Seconds after which the question of a page that has gone silent may be put to another page."""
 WRITE_AFTER = 0.3
 """Seconds that the file of links may be behind the journal."""
-KINDS = ("pair", "which", "group")
-"""Kinds of questions."""
+TAKEN_BACK = "You took back your answer to this."
+"""Why a question is asked again after an undo."""
+
+
+Snapshot = tuple[Questioner, tuple[State, Refit, Floats], tuple[tuple[Answer, ...], tuple[Answer, ...], int, int]]
+"""What a refit needs, and what it will know: links, points of no class, and how many entries and answers."""
 
 
 class Session:
@@ -125,10 +129,21 @@ class Session:
         self.version = 1
         self.table = hashlib.sha256("\n".join(points.ids).encode()).hexdigest()[:16]
         self._audited = labels
-        options: dict[str, Any] = {"strategy": strategy, "labels": labels, "wrong": wrong, "noise": noise}
-        self.asker = Questioner(points.coded, n_classes or 2, random_state=seed, **options)
-        self.files = Files(points, links_path, self.asker.said, noise)
-        self.record, self.said = self.files.record, self.files.record.said
+        self.said = Answers(wrong=wrong)
+        self.files = Files(points, links_path, self.said, noise)
+        self.record = self.files.record
+        try:
+            out = self.links_path.with_name("linkmix-out") if out is None else Path(out)
+            self.finisher = Finisher(self, out, Origin() if origin is None else origin, seed)
+            self._finished = self.finisher.again()
+            begin = labels if self._finished is None or noise else self._finished.labels
+            options: dict[str, Any] = {"strategy": strategy, "labels": begin, "wrong": wrong, "noise": noise}
+            self.asker = Questioner(points.coded, n_classes, random_state=seed, **options)
+        except BaseException:
+            self.files.journal.close()
+            raise
+        self.asker.said = self.said
+        self._expect()
         self.lock = threading.Condition()
         self.closing = False
         self.file_trouble: str | None = None
@@ -139,14 +154,12 @@ class Session:
         self._heard: dict[str, float] = {}
         self._entries = 0  # entries of people since the start
         self._groups = Recent(Known)
-        self.shown = Shown(points, self.asker)  # with the labels of the last refit
+        self.shown = self._finished or Shown(points, self.asker.model, self.asker.labels)  # of the last refit
         self._answered = -self.asker.settings.refit_every  # answers known to the model that chooses questions
         self.view = View(self)
-        out = self.links_path.with_name("linkmix-out") if out is None else Path(out)
-        self.finisher = Finisher(self, out, Origin() if origin is None else origin, seed)
         self.background = Background(self._snapshot, self._refitted, self._adopt, lock=self.lock, changed=self.changed)
         if len(self.said):
-            self._entries = 1  # the first model knows nothing of them
+            self._entries = 0 if self._finished else 1  # the first model knows nothing of them
             self.background.want()
         self._write_wanted = bool(self.files.journal.entries)
         self._writer = threading.Thread(target=self._write_always, daemon=True)
@@ -191,10 +204,10 @@ class Session:
         request : dict
             ``entry`` says what it is: one of `linkmix.app.label.requests.ENTRIES`, explained at `Record`. ``key`` is
             chosen by the sender; an entry with a key that was used before is ignored, so a request can be repeated if
-            no reply came. ``rows`` are row numbers, ``said`` is an answer, and a program may add
-            its ``confidence``, a ``reason`` and whether the question was ``repeated`` to test it; ``like`` and ``out`` are the rows picked in
+            no reply came. ``rows`` are row numbers, ``said`` is an answer; ``like`` and ``out`` are the rows picked in
             a question about several; ``to`` and ``of`` hold the row that a class is shown by; ``name``, ``colour`` and
             ``description`` are those of a class; ``annotator`` may name the person and ``page`` the page that sends it.
+            A program may add its ``confidence``, a ``reason``, and ``repeated`` if the question was to test it.
 
         Returns
         -------
@@ -219,6 +232,7 @@ class Session:
             auditing = self.said.audit is not None
             self.files.note(entry)
             self._entries += 1
+            self._expect()
             if auditing != (self.said.audit is not None):
                 self._open.clear()  # other questions from now on
             if self.said.audit is None:  # the labels that are measured stay until it is complete
@@ -227,9 +241,10 @@ class Session:
             if isinstance(page, str):
                 self._open.pop(page, None)
                 if undone is not None and undone["entry"] in ("answer", "which", "group"):  # ask that one again
-                    kind: Any = "pair" if undone["entry"] == "answer" else undone["entry"]
+                    kind: Kind = "pair" if undone["entry"] == "answer" else undone["entry"]
                     rows = tuple(self.record.row_of[value] for value in undone["ids"])
-                    self._open[page] = Question(kind, rows, "You took back your answer to this.")
+                    seconds = seconds_for(kind, len(rows), self.asker.settings)
+                    self._open[page] = Question(kind, rows, TAKEN_BACK, seconds)
             self.changed()
             return undone
 
@@ -312,7 +327,7 @@ class Session:
 
     # Questions
 
-    def question(self, page: str, kinds: Sequence[str] = ("pair",)) -> dict[str, Any] | None:
+    def question(self, page: str, kinds: Sequence[Kind] = ("pair",)) -> dict[str, Any] | None:
         """The question of a page; the same one until it is answered.
 
         Parameters
@@ -327,17 +342,14 @@ class Session:
         dict or None
             See `View.question`; None if nothing is left to ask.
         """
-        for kind in kinds:
-            if kind not in KINDS:
-                raise ValueError(f"the kind of question {kind!r} is not known: use some of {', '.join(KINDS)}")
         with self.lock:
             found = self._open.get(page)
-            if found is None or (found.kind not in kinds and not found.why.startswith("You")):
+            if found is None or (found.kind not in kinds and found.why != TAKEN_BACK):
                 self._open.pop(page, None)
                 self.hear(page)
                 taken = {frozenset(other.rows) for other in self._open.values()}
                 found = None
-                for found in ask(self.asker, 1 + len(taken), tuple(kinds)):
+                for found in self.asker.ask(1 + len(taken), kinds):
                     if frozenset(found.rows) not in taken:
                         break
                 if found is None:
@@ -386,27 +398,33 @@ class Session:
         self.version += 1
         self.lock.notify_all()
 
-    def _snapshot(self) -> tuple[Shown, tuple[State, Refit, Floats]]:
+    def _expect(self) -> None:
+        """Tell the questioner how many classes there are, after those that people have split and merged."""
+        if self.n_classes is not None:
+            self.asker.expect(min(max(1, self.n_classes + self.record.n_more), len(self.points.X)))
+
+    def _snapshot(self) -> Snapshot:
         said = self.said
-        asker = copy.copy(self.asker)
-        shown = Shown(self.points, asker, said.links, said.nowhere, self._entries, len(said.ordinary))
-        return shown, self.asker.snapshot()
+        known = said.links, said.nowhere, self._entries, len(said.ordinary)
+        return copy.copy(self.asker), self.asker.snapshot(), known
 
-    @staticmethod
-    def _refitted(snapshot: tuple[Shown, tuple[State, Refit, Floats]]) -> Shown:
-        """A questioner with a new model, and what the model was fitted to."""
-        shown, points = snapshot
-        shown.asker.adopt(shown.asker.fit(points))
+    def _refitted(self, snapshot: Snapshot) -> tuple[Questioner, Shown]:
+        """A questioner with a new model, and what is shown of it."""
+        asker, points, known = snapshot
+        asker.adopt(asker.fit(points))
+        shown = Shown(self.points, asker.model, asker.labels, *known)
         shown.prepare()
-        return shown
+        return asker, shown
 
-    def _adopt(self, found: Shown) -> None:
+    def _adopt(self, refitted: tuple[Questioner, Shown]) -> None:
         """Show the labels of a new model; after enough answers, choose questions by it as well."""
-        self.shown = found
+        asker, found = refitted
+        if self._finished is None or found.entries:  # what was finished is shown until something more is said
+            self.shown = found
         self.refits += 1
         settings = self.asker.settings
         if abs(found.answered - self._answered) >= settings.refit_every:
-            self.asker, self._answered = found.asker, found.answered
+            self.asker, self._answered = asker, found.answered
             self.models += 1
             self.settled = self.settled + 1 if self.asker.stop_signal < settings.settled else 0
             if self.models > 1 and not self.closing:

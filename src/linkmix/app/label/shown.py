@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from linkmix.app.label.answers import Name
 from linkmix.app.report.numbers import Profiles, profiles, traits
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.data.summary import summarise
-from linkmix.queries import Answer, Questioner
+from linkmix.queries import Answer, Answers
 from linkmix.queries.answers import Pair, as_links, by_pair, pair_of
 from linkmix.queries.groups import Known
+from linkmix.search import AutoLinkMixture
 from linkmix.tables import Points
 
 MOST_PROFILED = 20_000
@@ -34,8 +36,10 @@ class Shown:
     ----------
     points : Points
         The table.
-    asker : Questioner
-        With the model; it is not changed any more.
+    model : AutoLinkMixture
+        The model.
+    labels : ndarray of shape (n_samples,)
+        Class number of each point; -1 for no class.
     links : tuple of Answer
         The links that the model knows.
     nowhere : tuple of Answer
@@ -47,21 +51,25 @@ class Shown:
     """
 
     points: Points
-    asker: Questioner
+    model: AutoLinkMixture
+    labels: Ints
     links: tuple[Answer, ...] = ()
     nowhere: tuple[Answer, ...] = ()
     entries: int = 0
     answered: int = 0
 
-    @property
-    def labels(self) -> Ints:
-        """Class of each point; -1 for no class."""
-        return self.asker.labels
+    @classmethod
+    def again(cls, path: Path, points: Points, said: Answers) -> "Shown":
+        """What was shown when results were written, from the file of the model."""
+        model = AutoLinkMixture.load(path)
+        number_of = {name: number for number, name in enumerate(model.classes_.tolist())}
+        labels = np.array([number_of.get(label, -1) for label in model.labels_.tolist()], dtype=np.int64)
+        return cls(points, model, labels, said.links, said.nowhere, 0, len(said.ordinary))
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return len(self.asker.model.classes_)
+        return len(self.model.classes_)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -71,7 +79,7 @@ class Shown:
     @cached_property
     def probabilities(self) -> Floats:
         """Calibrated probability of each class for each point, from the point alone, as the model gives them."""
-        return np.asarray(self.asker.model.predict_proba(self.points.coded))
+        return np.asarray(self.model.predict_proba(self.points.coded))
 
     @cached_property
     def confidence(self) -> Floats:
@@ -82,7 +90,7 @@ class Shown:
     @cached_property
     def members(self) -> list[Ints]:
         """Rows of each class, the most typical first: of high confidence, and of these where points are dense."""
-        dense = self.asker.model.score_samples(self.points.coded)
+        dense = self.model.score_samples(self.points.coded)
         order = np.lexsort((-dense, -np.round(self.confidence, 2)))
         return [order[self.labels[order] == m] for m in range(self.n_classes)]
 
@@ -186,7 +194,7 @@ def doubts(shown: Shown, links: tuple[Answer, ...], kept: set[Pair], points: Poi
         through = ", ".join(str(points.ids[row]) for row in conflict.chain[1:-1][:5])
         reason = f"other links join these two, through {through}" if through else "it was answered both ways"
         found[pair_of(*conflict.cannot)] = reason
-    for a, b, _, wrong in shown.asker.review[: REVIEW_SHOWN + len(kept)].tolist():
+    for a, b, _, wrong in shown.model.links_to_review_[: REVIEW_SHOWN + len(kept)].tolist():
         pair = pair_of(a, b)
         if wrong > DOUBTFUL and pair in by:
             found.setdefault(pair, f"wrong with probability {wrong:.2f}")

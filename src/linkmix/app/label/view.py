@@ -190,7 +190,7 @@ class View:
         return self._faces
 
     def _another(self) -> str | None:
-        return getattr(self._session.shown.asker, "another_class", None)
+        return self._session.asker.another_class
 
     def _ids(self, rows: Pair) -> list[str]:
         return [str(self._session.points.ids[row]) for row in rows]

@@ -137,15 +137,15 @@ class Result:
         n_must, n_cannot = self.links.n_must, self.links.n_cannot
         if not n_must and not n_cannot:
             return f"No links, {unknown}: give some, or run linkmix label."
+        if self.links.n_chosen:
+            return (
+                f"The links were chosen by questions, not drawn at random, {unknown}: Certify on the page of linkmix "
+                "label measures it, or linkmix ask --audit 20."
+            )
         if not n_cannot:
             return f"Only must-links, {unknown}: add cannot-links, between points that belong apart."
         if not n_must:
             return f"Only cannot-links, {unknown}: add must-links, between points that belong together."
-        if self.links.n_chosen:
-            return (
-                f"The links were chosen by questions, not drawn at random, {unknown}: the check on the page of linkmix "
-                "label measures it, or linkmix ask --audit 20."
-            )
         return f"Too few links, {unknown}: give more of both kinds."
 
     @cached_property

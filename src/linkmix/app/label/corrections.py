@@ -42,13 +42,20 @@ def contradicted(what: str, rows: list[int], face: int | None, links: Iterable[A
         return _between("different", one, other, links)
     assert face is not None
     moved, home = set(rows), _of(groups, face)
-    if what == "belongs":
-        enemies = {groups.of[b] for link in links for a, b in _ends(link, "different") if a in home}
-        torn = {row for row in rows if groups.of.get(row) in enemies}
-        others = groups.of.keys() - moved - home
-        return [*_between("same", torn, others, links), *_between("different", moved, home | moved, links)]
-    found = _between("same", moved & home, home - moved, links)
-    return found + (_between("different", moved, moved, links) if what == "split" else [])
+    found = [] if what == "belongs" else _between("same", moved & home, home - moved, links)
+    if what == "not":
+        return found
+    joined = home | moved if what == "belongs" else moved  # will be one group: what else is in theirs may be apart
+    theirs = {groups.of[row] for row in joined if row in groups.of}
+    apart = {
+        group
+        for link in links
+        for a, b in _ends(link, "different")
+        if (group := groups.of[a]) in theirs and groups.of[b] in theirs - {group}
+    }
+    torn = {row for row in rows if groups.of.get(row) in apart}
+    found += _between("same", torn, groups.of.keys() - joined, links) + _between("different", moved, joined, links)
+    return list(dict.fromkeys(found))
 
 
 def _groups(links: Iterable[Answer]) -> Groups:

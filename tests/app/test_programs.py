@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -203,3 +205,30 @@ def test_the_tally_of_a_journal_counts_repeated_answers_of_one_program(tmp_path)
     ]
     journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     assert tally_in(journal, "rule") == Tally(repeated=1, contradicted=1, compared=2, disagreed=1)
+
+
+CLIENT = '''
+import re
+
+def complete(prompt):
+    """Pairs whose texts begin with the same letter are the same; says something else before, and forgets pair 3."""
+    lines = ["Sure, here are the answers:"]
+    for number, a, b in re.findall(r"Pair (\\d+)\\nA: (.*)\\nB: (.*)", prompt):
+        if number != "3":
+            said = "same" if a[0] == b[0] else "different"
+            lines.append('{"id": %s, "answer": "%s"}' % (number, said))
+    return "\\n".join(lines)
+'''
+
+
+def test_the_program_of_the_docs_answers(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "programs.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    [code] = [block for block in blocks if "client" in block]
+    (tmp_path / "ask_model.py").write_text(code)
+    (tmp_path / "client.py").write_text(CLIENT)
+    texts = [("anna", "ann"), ("bob", "carl"), ("dora", "dora"), ("eva", "emil")]
+    questions = [PairQuestion(n, (0, 1), {"text": a}, {"text": b}, 4 - n) for n, (a, b) in enumerate(texts, 1)]
+    with Program(shlex.join([sys.executable, str(tmp_path / "ask_model.py")])) as opened:
+        assert [reply.said for reply in opened.answer(questions)] == ["same", "different", "unsure", "same"]
+        assert [reply.id for reply in opened.answer([PairQuestion(9, (0, 1), {"text": "x"}, {"text": "y"})])] == [9]

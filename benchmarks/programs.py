@@ -1,0 +1,92 @@
+"""Questions to a program that is wrong in one answer of ten or of five: what helps.
+
+    python -m benchmarks.programs --seeds 2 --out results-programs.jsonl
+
+A simulated program is asked 320 questions in batches of 20. If its answers are not "expected" to be wrong, they are
+taken to be right (``wrong=0``). If they are, the questioner knows how often they are wrong, asks again where an answer
+surprises it, and gives links a confidence. "none", "asked": adjusted Rand index of the labels of the questioner before
+and after, as ``linkmix ask`` writes them. "learned": of an `AutoLinkMixture` that is fitted to the same links, with the
+name of the program, whose reliability it learns if there is reason to. A command that was stopped goes on where it was.
+The real data sets need LINKMIX_DATA.
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from linkmix import AutoLinkMixture
+from linkmix.basics.journal import Journal
+from linkmix.queries import PairQuestion, Questioner, Reply, run
+from linkmix.queries.answers import as_links
+from linkmix.study.paper.protocol import load
+
+DATA = ("segment@1000", "digits@1000", "pendigits@1000")
+SHOWN = (160, 320)
+
+
+class Simulated:
+    """Answers by the true classes, and lies at random."""
+
+    def __init__(self, y: np.ndarray, wrong: float, seed: int) -> None:
+        self.y, self.wrong, self.random = y, wrong, np.random.default_rng(seed)
+
+    def answer(self, questions: list[PairQuestion]) -> list[Reply]:
+        """Answer a batch."""
+        lies = self.random.random(len(questions)) < self.wrong
+        same = [bool(self.y[one.rows[0]] == self.y[one.rows[1]]) for one in questions]
+        return [
+            Reply(one.id, "same" if is_same != bool(lie) else "different")
+            for one, is_same, lie in zip(questions, same, lies, strict=True)
+        ]
+
+
+def simulate(data: str, wrong: float, expected: bool, seed: int) -> dict[str, Any]:
+    """One program, asked all questions."""
+    X, y = load(data)
+    n_classes = len(np.unique(y))
+    program = Simulated(y, wrong, seed)
+    found: dict[str, Any] = {"data": data, "wrong": wrong, "expected": expected, "seed": seed}
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        asker = Questioner(X, n_classes, wrong=wrong if expected else 0.0, random_state=seed)
+        found["none"] = adjusted_rand_score(y, asker.labels)
+        before = 0
+        for n in SHOWN:
+            run(asker, program, n - before, name="program", batch=20, repeat=0)
+            before = n
+            found[f"asked {n}"] = adjusted_rand_score(y, asker.labels)
+            model = AutoLinkMixture(n_classes, calibrate=False, random_state=seed)
+            found[f"learned {n}"] = adjusted_rand_score(y, model.fit(X, links=as_links(asker.said.links)).labels_)
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default=",".join(DATA))
+    parser.add_argument("--wrong", default="0.1,0.2")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--first-seed", type=int, default=200)
+    parser.add_argument("--out", type=Path, default=Path("results-programs.jsonl"))
+    options = parser.parse_args()
+    keys = ("data", "wrong", "expected", "seed")
+    with Journal(options.out) as journal:
+        done = {tuple(entry[key] for key in keys) for entry in journal.entries}
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
+            for expected in (True, False):
+                for wrong in map(float, options.wrong.split(",")):
+                    for data in options.data.split(","):
+                        if (data, wrong, expected, seed) not in done:
+                            journal.append(simulate(data, wrong, expected, seed))
+        table = pd.DataFrame(journal.entries)
+    print(table.drop(columns="seed").groupby(["data", "wrong", "expected"]).mean().round(3).to_string())
+    print(table.drop(columns=["seed", "data"]).groupby(["wrong", "expected"]).mean().round(3).to_string())
+
+
+if __name__ == "__main__":
+    main()

@@ -271,6 +271,7 @@ def test_what_the_model_says_is_not_said_twice(arguments, message, model):
         (["--strategy", "guess"], "--strategy guess is not known: choose from cover, random"),
         (["--wrong", 0.6], "0.6"),
         (["--batch", 5], "--batch has no effect without --answers"),
+        (["--agree", 2], "--agree has no effect without --answers"),
         (["--least-confidence", 0.5], "--least-confidence has no effect without --answers"),
         (["--answers", "rule", "--audit", 5], "--audit measures the labels by what a person says"),
         (["--answers", ""], "the command is empty"),
@@ -410,6 +411,17 @@ def test_several_processes_answer_in_parallel(folder):
     assert result.exit_code == 0, result.output
     assert "program: 40 answers" in result.output
     assert len([name for name in os.listdir(".") if name.startswith("pid-")]) == 3
+
+
+def test_answers_have_to_agree(folder):
+    result = ask_rule("--questions", 40, "--agree", 2, "--no-finish")
+    assert result.exit_code == 0, result.output
+    assert "program: 40 answers" in result.output
+    entries = [entry for entry in journal() if entry["entry"] == "answer"]
+    assert len(entries) == 20
+    assert all(entry["votes"] == [entry["said"]] * 2 for entry in entries)
+    assert "of 20 pairs asked twice, 0 got two answers." in result.output
+    assert "confidence" not in pd.read_csv(LINKS)  # what agrees is believed
 
 
 def test_doubtful_answers_count_as_unsure(folder):

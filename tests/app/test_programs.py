@@ -202,9 +202,13 @@ def test_the_tally_of_a_journal_counts_repeated_answers_of_one_program(tmp_path)
         {"entry": "undo", "key": "8", "of": "7", "annotator": "rule"},
         answer("9", "b", "a", "unsure", repeated=True),
         answer("10", "a", "b", "same", annotator="other", repeated=True),
+        answer("11", "e", "f", "same", votes=["same", "same"]),
+        answer("12", "e", "g", "same", votes=["different", "same", "same", "same"]),
+        answer("13", "e", "h", "skip", votes=["same"]),
+        answer("14", "e", "h", "unsure", votes=["unsure"]),
     ]
     journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    assert tally_in(journal, "rule") == Tally(repeated=1, contradicted=1, compared=2, disagreed=1)
+    assert tally_in(journal, "rule") == Tally(repeated=3, contradicted=2, compared=2, disagreed=1)
 
 
 CLIENT = '''

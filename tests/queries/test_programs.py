@@ -89,6 +89,55 @@ def test_repeats_come_with_swapped_rows_and_tell_how_often_it_errs():
     assert swapped >= tally.repeated
 
 
+def test_each_pair_is_asked_until_the_answers_agree():
+    program = Truthful(wrong=0.2)
+    asker = Questioner(X, 3)
+    outcome = run(asker, program, 200, agree=2)
+    assert outcome.ended == "budget"
+    assert 198 <= outcome.answered == outcome.asked <= 200
+    asked = {}
+    for one in program.asked:
+        asked.setdefault(frozenset(one.rows), []).append(one.rows)
+    kept = [one for one in asker.said if one.is_link]
+    assert len(kept) == len({one.pair for one in kept}) > 50  # each pair once
+    assert all(2 <= len(asked[frozenset(one.pair)]) <= 7 for one in kept)
+    assert all(first == second[::-1] for rows in asked.values() for first, second in zip(rows, rows[1:], strict=False))
+    right = [(TRUTH[one.a] == TRUTH[one.b]) == (one.said == "same") for one in kept]
+    assert np.mean(right) > 0.87  # 0.94 are expected, and 0.8 of single answers
+    assert outcome.tally.repeated >= len(kept)
+    assert outcome.tally.interval[0] < 0.2 < outcome.tally.interval[1]
+    aside = [one for one in asker.said if one.said == "skip"]
+    assert len(aside) <= 5  # begun, and not finished when the budget was used up
+
+
+def test_votes_that_never_agree_are_settled_by_the_majority(asker):
+    class Wavering:
+        """Says same in four of seven cases, by turns."""
+
+        def __init__(self):
+            self.times = {}
+
+        def answer(self, questions):
+            for one in questions:
+                n = self.times[frozenset(one.rows)] = self.times.get(frozenset(one.rows), 0) + 1
+                yield Reply(one.id, "same" if n % 2 else "different")
+
+    run(asker, Wavering(), 70, agree=2, batch=10)
+    kept = [one for one in asker.said if one.is_link]
+    assert kept
+    assert {one.said for one in kept} == {"same"}
+
+
+def test_unsure_ends_the_vote(asker):
+    class Unsure(Truthful):
+        def answer(self, questions):
+            return [Reply(one.id, "unsure") for one in questions]
+
+    outcome = run(asker, Unsure(), 10, agree=2)
+    assert outcome.counts["unsure"] == 10
+    assert all(one.said == "unsure" for one in asker.said)
+
+
 def test_without_repeats_nothing_is_known(asker):
     outcome = run(asker, Truthful(), 20, repeat=0)
     assert outcome.tally == Tally()
@@ -237,6 +286,7 @@ def test_bad_answers_are_named(asker, replies, message):
     [
         ({"budget": 0}, "budget=0"),
         ({"batch": 0}, "batch=0"),
+        ({"agree": 0}, "agree=0"),
         ({"seconds": -1}, "seconds=-1"),
         ({"repeat": 1.5}, "repeat=1.5 is not a share from 0 to 1"),
         ({"least_confidence": True}, "least_confidence=True"),

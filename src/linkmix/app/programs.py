@@ -250,12 +250,18 @@ class SessionDesk:
         with self._session.lock:
             return list(self._session.said)
 
-    def keep(self, question: PairQuestion, reply: Reply, repeated: bool) -> None:
+    def keep(self, question: PairQuestion, reply: Reply, repeated: bool, votes: Sequence[str] = ()) -> None:
         """Write a reply to the journal."""
-        entry = {"entry": "answer", "key": uuid.uuid4().hex, "rows": list(question.rows), "said": reply.said}
         reason = None if reply.reason is None else reply.reason[:LONGEST_REASON]
-        more = {"confidence": reply.confidence, "reason": reason, "repeated": repeated or None}
-        self._session.write(entry | {"annotator": self._name} | more)
+        self._write(question, reply.said, confidence=reply.confidence, reason=reason, repeated=repeated, votes=votes)
+
+    def set_aside(self, question: PairQuestion, votes: Sequence[str]) -> None:
+        """Write votes that did not come to agree to the journal."""
+        self._write(question, "skip", votes=votes)
+
+    def _write(self, question: PairQuestion, said: str, votes: Sequence[str], **remarks: Any) -> None:
+        entry = {"entry": "answer", "key": uuid.uuid4().hex, "rows": list(question.rows), "said": said}
+        self._session.write(entry | {"annotator": self._name, "votes": list(votes) or None} | remarks)
 
     def refresh(self, last: bool = False) -> None:
         """Wait for the model, if enough answers are new to it or these are the last ones."""
@@ -296,6 +302,8 @@ def tally_in(journal: Path, name: str) -> Tally:
         if entry.get("entry") != "answer" or entry["key"] in undone:
             continue
         before = words.setdefault(frozenset(entry["ids"]), [])
+        if (votes := entry.get("votes", ())) and len(votes) > 1 and entry["annotator"] == name:
+            tally = tally.after([said for said in votes[:1] if said != "unsure"], [], votes[1])
         if entry.get("repeated") and entry["annotator"] == name:
             own = [said for annotator, said in before if annotator == name]
             tally = tally.after(own, [said for annotator, said in before if annotator != name], entry["said"])

@@ -17,6 +17,8 @@ from linkmix.queries.questioner import Questioner
 
 REFIT_EVERY = 20
 """The model is refitted after so many answers, or after a tenth of all answers if that is more."""
+MOST_VOTES = 7
+"""A pair is asked about this often at most, if answers have to agree."""
 TO_COMPARE = 30
 """A program is asked about up to this many pairs that others answered, to compare."""
 
@@ -36,8 +38,16 @@ class Desk(Protocol):
         """All answers so far, of people and of programs."""
         ...
 
-    def keep(self, question: PairQuestion, reply: Reply, repeated: bool) -> None:
-        """Record a reply; ``repeated`` if the pair was asked again to learn how often the program errs."""
+    def keep(self, question: PairQuestion, reply: Reply, repeated: bool, votes: Sequence[str] = ()) -> None:
+        """Record a reply.
+
+        ``repeated`` if the pair was asked to learn how often the program errs. If it was asked until one answer leads,
+        ``votes`` are all answers.
+        """
+        ...
+
+    def set_aside(self, question: PairQuestion, votes: Sequence[str]) -> None:
+        """Record votes that did not come to agree; the pair may be asked about again later."""
         ...
 
     def refresh(self, last: bool = False) -> None:
@@ -76,11 +86,15 @@ class QuestionerDesk:
         """All answers so far."""
         return self.asker.said
 
-    def keep(self, question: PairQuestion, reply: Reply, repeated: bool) -> None:
+    def keep(self, question: PairQuestion, reply: Reply, repeated: bool, votes: Sequence[str] = ()) -> None:
         """Add a reply to the answers."""
         a, b = question.rows
         chosen = not self.asker.said.is_audited(a, b)
         self.asker.said.add(Answer(a, b, reply.said, self.name, chosen=chosen))
+
+    def set_aside(self, question: PairQuestion, votes: Sequence[str]) -> None:
+        """Skip a pair."""
+        self.asker.said.add(Answer(*question.rows, "skip", self.name))
 
     def refresh(self, last: bool = False) -> None:
         """Refit the model, if enough answers are new to it or these are the last ones."""
@@ -114,6 +128,7 @@ def run(
     name: str | None = None,
     records: Sequence[Mapping[str, Any]] | None = None,
     batch: int = 10,
+    agree: int = 1,
     repeat: float = 0.1,
     least_confidence: float = 0.0,
     tally: Tally | None = None,
@@ -122,8 +137,9 @@ def run(
 ) -> Outcome:
     """Ask a program until the budget is used up or nothing is left to ask.
 
-    Make the questioner with ``wrong=0.1``, or another share of wrong answers that you expect: it asks again where an
-    answer is a surprise, and believes no single answer entirely.
+    If single answers may be wrong, make the questioner with ``wrong=0.1``, or another share that you expect: it asks
+    again where an answer is a surprise, and believes none entirely. If the mistakes of the program come and go, it is
+    better to ask about each pair until its answers agree (``agree=2``), and to believe the result (``wrong=0``).
 
     Parameters
     ----------
@@ -142,9 +158,12 @@ def run(
     batch : int, default=10
         How many questions an answerer gets at once. They are chosen without the answers to each other, so more than 20
         cost some of what questions teach.
+    agree : int, default=1
+        Each pair is asked about again, with the rows swapped, until one answer leads by this many, seven times at
+        most. Only then is it recorded, as one answer.
     repeat : float, default=0.1
-        Share of the questions that are asked to learn how often the program errs: about pairs that others answered, and
-        again, with the rows swapped, about its own.
+        Share of the questions that are asked to learn how often the program errs: about pairs that others answered,
+        and, with ``agree=1``, again about its own, with the rows swapped.
     least_confidence : float, default=0.0
         An answer that the program is less sure of than this counts as "unsure".
     tally : Tally, optional
@@ -179,6 +198,7 @@ def run(
     """
     check_number("budget", budget, Integral, 1)
     check_number("batch", batch, Integral, 1)
+    check_number("agree", agree, Integral, 1)
     if seconds is not None:
         check_number("seconds", seconds, Real, 0)
     for what, share in (("repeat", repeat), ("least_confidence", least_confidence)):
@@ -186,12 +206,12 @@ def run(
             raise ValueError(f"{what}={share!r} is not a share from 0 to 1: choose one that is")
     desk = QuestionerDesk(asker, name, records) if isinstance(asker, Questioner) else asker
     answerers = [answerer] if isinstance(answerer, Answerer) else list(answerer)
-    talk = _Talk(desk, answerers, name, float(repeat), float(least_confidence), tally or Tally(), random_state)
+    talk = _Talk(desk, answerers, name, int(agree), repeat, least_confidence, tally or Tally(), random_state)
     end = np.inf if seconds is None else time.monotonic() + seconds
     try:
         while True:
             while talk.idle and talk.failure is None and talk.asked < budget and time.monotonic() < end:
-                if not talk.ask(min(batch, budget - talk.asked)):
+                if not talk.ask(batch, budget - talk.asked):
                     break
             if not talk.n_busy:
                 break
@@ -199,11 +219,12 @@ def run(
             progress(talk.outcome)
     finally:  # also if a person interrupts: what has come is kept
         talk.hear_the_rest()
+        talk.keep_votes()
         progress(talk.outcome)
     if talk.failure is not None:
         raise talk.failure
     desk.refresh(last=True)
-    ended = "budget" if talk.asked >= budget else "time" if time.monotonic() >= end else "nothing left"
+    ended = "budget" if budget - talk.asked < agree else "time" if time.monotonic() >= end else "nothing left"
     return replace(talk.outcome, ended=ended)
 
 
@@ -215,12 +236,14 @@ class _Talk:
         desk: Desk,
         answerers: Iterable[Answerer],
         name: str | None,
+        agree: int,
         repeat: float,
         least_confidence: float,
         tally: Tally,
         seed: int,
     ) -> None:
         self.desk, self.name, self.repeat, self.least_confidence = desk, name, repeat, least_confidence
+        self.agree = agree
         self.idle, self.n_busy = list(answerers), 0
         self.events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self.failure: BaseException | None = None
@@ -228,8 +251,9 @@ class _Talk:
         self._outcome = Outcome(tally=tally)
         self._random = np.random.default_rng(seed)
         self._open: dict[int, PairQuestion] = {}
-        self._repeats: set[int] = set()  # ids of questions that tell how often the program errs
-        self._due: list[Pair] = []  # pairs to ask about a second time
+        self._tests: set[Pair] = set()  # pairs whose next answer tells how often the program errs
+        self._due: list[Pair] = []  # pairs to ask about once more
+        self._votes: dict[Pair, tuple[PairQuestion, tuple[str, ...]]] = {}  # on pairs without enough agreement
         self._to_compare = self._answered_by_others(TO_COMPARE - tally.compared)
 
     def _answered_by_others(self, n: int) -> list[Pair]:
@@ -248,17 +272,19 @@ class _Talk:
         """What came of it so far."""
         return replace(self._outcome, seconds=time.monotonic() - self._begin)
 
-    def ask(self, n: int) -> bool:
-        """Give n questions to an answerer that is idle; False if nothing is left to ask."""
-        second = self._due[:n]
+    def ask(self, n: int, left: int) -> bool:
+        """Give up to n questions, of those that are left, to an answerer that is idle; False if there are none."""
+        n = min(n, left)
+        busy = [one.rows for one in self._open.values()]
+        second = without(self._due[:n], busy)
         self._due = self._due[n:]
         n_compared = int(self._random.binomial(n - len(second), self.repeat)) if self._to_compare else 0
-        second += self._to_compare[:n_compared]
-        self._to_compare = self._to_compare[n_compared:]
-        second = without(second, [one.rows for one in self._open.values()])
-        out = [*(one.rows for one in self._open.values()), *second]
-        first = self.desk.pairs(n - len(second), out) if n > len(second) else []
-        if not self._to_compare and self.repeat < 1:
+        compared, self._to_compare = self._to_compare[:n_compared], self._to_compare[n_compared:]
+        second += without(compared, [*busy, *second])
+        self._tests.update(pair_of(*pair) for pair in (second if self.agree == 1 else compared))
+        room = min(n - len(second), (left - len(second) - len(self._due)) // self.agree)  # leave some for their repeats
+        first = self.desk.pairs(room, [*busy, *second, *self._votes]) if room > 0 else []
+        if self.agree == 1 and not self._to_compare and self.repeat < 1:
             again = self._random.random(len(first)) < self.repeat / (1 - self.repeat)
             self._due += [(b, a) for (a, b), is_due in zip(first, again, strict=True) if is_due]
         pairs = [*second, *first]
@@ -269,7 +295,6 @@ class _Talk:
             number, more = self.asked + 1 + place, len(pairs) - 1 - place
             questions.append(PairQuestion(number, (a, b), self.desk.fields(a), self.desk.fields(b), more))
         self._open |= {one.id: one for one in questions}
-        self._repeats |= {one.id for one in questions[: len(second)]}
         self._outcome = replace(self._outcome, asked=self.asked + len(questions))
         self.n_busy += 1
         threading.Thread(target=self._work, args=(self.idle.pop(0), questions), daemon=True).start()
@@ -311,17 +336,43 @@ class _Talk:
             raise BadAnswer(f"id {reply.id} was not asked, or was answered before: answer each question once")
         if reply.confidence is not None and reply.confidence < self.least_confidence:
             reply = replace(reply, said="unsure")
-        tally, is_second = self._outcome.tally, reply.id in self._repeats
-        if is_second:
-            about = [one for one in self.desk.said() if one.is_link and one.pair == pair_of(*question.rows)]
-            own = [one.said for one in about if one.annotator == self.name]
-            tally = tally.after(own, [one.said for one in about if one.annotator != self.name], reply.said)
+        self._count(reply.said)
+        pair = pair_of(*question.rows)
+        votes = (*self._votes.pop(pair, (question, ()))[1], reply.said)
+        if self.agree > 1:
+            if len(votes) == 2:
+                self._learn(self._outcome.tally.after([one for one in votes[:1] if one != "unsure"], [], votes[1]))
+            lead = votes.count("same") - votes.count("different")
+            if abs(lead) < self.agree and len(votes) < MOST_VOTES and reply.said != "unsure":
+                self._votes[pair] = question, votes
+                self._due.append((question.rows[1], question.rows[0]))
+                return
+            if reply.said != "unsure":
+                reply = replace(reply, said="same" if lead > 0 else "different")
         elif reply.said == "unsure":  # such a pair is not asked about again
-            self._due = without(self._due, [question.rows])
-        self.desk.keep(question, reply, is_second)
+            self._due = without(self._due, [pair])
+        is_test = pair in self._tests
+        if is_test:
+            about = [one for one in self.desk.said() if one.is_link and one.pair == pair]
+            own = [one.said for one in about if one.annotator == self.name]
+            others = [one.said for one in about if one.annotator != self.name]
+            self._learn(self._outcome.tally.after(own, others, reply.said))
+            self._tests.discard(pair)
+        self.desk.keep(question, reply, is_test, votes if self.agree > 1 else ())
+
+    def _count(self, said: str) -> None:
         counts = dict(self._outcome.counts)
-        counts[reply.said] += 1
-        self._outcome = replace(self._outcome, counts=counts, tally=tally)
+        counts[said] += 1
+        self._outcome = replace(self._outcome, counts=counts)
+
+    def _learn(self, tally: Tally) -> None:
+        self._outcome = replace(self._outcome, tally=tally)
+
+    def keep_votes(self) -> None:
+        """Keep votes that do not agree yet, when no more can come."""
+        for question, votes in self._votes.values():
+            self.desk.set_aside(question, votes)
+        self._votes.clear()
 
     def hear_the_rest(self) -> None:
         """Keep the replies that have come already."""

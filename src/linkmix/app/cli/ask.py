@@ -4,6 +4,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from linkmix.queries import Outcome, Tally
     from linkmix.tables import Points
 
-ONLY_PROGRAMS = ("batch", "parallel", "repeat", "least_confidence", "timeout", "seconds")
+ONLY_PROGRAMS = ("batch", "parallel", "agree", "repeat", "least_confidence", "timeout", "seconds")
 """Options that mean something with --answers alone."""
 N_QUESTIONS = 160
 """Questions to a program, unless told otherwise."""
@@ -63,6 +64,14 @@ N_QUESTIONS = 160
     help="How many processes of the program run at the same time.  [only with --answers]",
 )
 @click.option(
+    "--agree",
+    type=click.IntRange(1, 5),
+    default=1,
+    show_default=True,
+    help="Ask about each pair until one answer leads by this many, such as 2: for programs whose mistakes come and "
+    "go.  [only with --answers]",
+)
+@click.option(
     "--repeat",
     type=click.FloatRange(0, 1),
     default=0.1,
@@ -87,8 +96,8 @@ N_QUESTIONS = 160
 @click.option(
     "--wrong",
     type=click.FloatRange(0, 0.5, max_open=True),
-    help="Expected share of wrong answers; if above 0, doubtful pairs are asked about again.  [default: 0, and for a "
-    "program what its repeated answers tell, 0.1 before there are any]",
+    help="Expected share of wrong answers; if above 0, doubtful pairs are asked about again.  [default: 0; for a "
+    "program without --agree what its repeated answers tell, 0.1 before there are any]",
 )
 @click.option(
     "--audit",
@@ -116,6 +125,7 @@ def ask(
     seconds: float | None,
     batch: int,
     parallel: int,
+    agree: int,
     repeat: float,
     least_confidence: float,
     timeout: float,
@@ -155,8 +165,10 @@ def ask(
         model, points = _model_and_points(places)
         started = _Start(model, points, classes, links_path, reading, folder, strategy, audit, seed)
         if answers is not None:
-            asked = _Asked(answers, name or "program", questions or N_QUESTIONS, seconds, batch, parallel, timeout)
-            _ask_program(started, asked, wrong, repeat, least_confidence, finish is not False)
+            limits = {"budget": questions or N_QUESTIONS, "seconds": seconds, "batch": batch, "agree": agree}
+            limits |= {"repeat": repeat, "least_confidence": least_confidence}
+            program = _Asked(answers, name or "program", parallel, timeout, limits)
+            _ask_program(started, program, 0.0 if wrong is None and agree > 1 else wrong, finish is not False)
         else:
             _ask_person(started, name, questions, wrong or 0.0, finish)
 
@@ -296,26 +308,18 @@ def _say_goodbye(session: "Session", finished: bool) -> None:
         click.echo("The same command goes on from here; with --finish it writes labels, model and report.")
 
 
+@dataclass(frozen=True)
 class _Asked:
     """A program, and how it is asked."""
 
-    def __init__(
-        self,
-        command: str,
-        name: str,
-        questions: int,
-        seconds: float | None,
-        batch: int,
-        parallel: int,
-        timeout: float,
-    ) -> None:
-        self.command, self.name, self.timeout, self.parallel = command, name, timeout, parallel
-        self.limits: dict[str, Any] = {"budget": questions, "seconds": seconds, "batch": batch, "name": name}
+    command: str
+    name: str
+    parallel: int
+    timeout: float
+    limits: dict[str, Any]
 
 
-def _ask_program(
-    start: _Start, asked: _Asked, wrong: float | None, repeat: float, least_confidence: float, finish: bool
-) -> None:
+def _ask_program(start: _Start, asked: _Asked, wrong: float | None, finish: bool) -> None:
     from linkmix.app.programs import Program, SessionDesk, tally_in, words_of
     from linkmix.queries import BadAnswer, Outcome, run
 
@@ -340,8 +344,7 @@ def _ask_program(
                 last = run(
                     SessionDesk(session, asked.name),
                     answerers,
-                    repeat=repeat,
-                    least_confidence=least_confidence,
+                    name=asked.name,
                     tally=tally,
                     progress=note,
                     **asked.limits,

@@ -139,7 +139,12 @@ def _remarks(request: dict[str, Any]) -> Entry:
         reason = _text("reason", reason, LONGEST_DESCRIPTION)
     if repeated not in (None, True, False):
         raise ValueError(f"repeated is {repeated!r}: give true, false or null")
-    remarks = {"confidence": confidence, "reason": reason, "repeated": repeated or None}
+    votes = request.get("votes")
+    if votes is not None and not (isinstance(votes, list) and len(votes) <= MOST_CARDS):
+        raise ValueError(f"votes is {votes!r}: give a list of at most {MOST_CARDS} answers, or null")
+    for vote in votes or ():
+        _choice("votes", vote, SAID)
+    remarks = {"confidence": confidence, "reason": reason, "repeated": repeated or None, "votes": votes}
     return {name: value for name, value in remarks.items() if value is not None}
 
 

@@ -207,7 +207,8 @@ class Session:
             no reply came. ``rows`` are row numbers, ``said`` is an answer; ``like`` and ``out`` are the rows picked in
             a question about several; ``to`` and ``of`` hold the row that a class is shown by; ``name``, ``colour`` and
             ``description`` are those of a class; ``annotator`` may name the person and ``page`` the page that sends it.
-            A program may add its ``confidence``, a ``reason``, and ``repeated`` if the question was to test it.
+            A program may add its ``confidence``, a ``reason``, ``repeated`` if the question was to test it, and
+            ``votes``, all its answers if it was asked several times.
 
         Returns
         -------

@@ -211,8 +211,14 @@ class Site:
         return _binary(self.session.labels().astype("<i2").tobytes())
 
     def places(self, request: Request) -> Response:
-        """The coordinates of all points on the map, as 32-bit floats."""
-        return _binary(self._places)
+        """The coordinates of all points on the map, as 32-bit floats; by default of a projection that knows no classes."""
+        projection = request.query_params.get("projection", "points")
+        if projection not in ("points", "classes"):
+            raise ValueError(f"projection is {projection!r}: use points or classes")
+        if projection == "points":
+            return _binary(self._places)
+        places = self.session.cards.places_by_class(self.session.labels())
+        return _binary(np.ascontiguousarray(places, dtype="<f4").tobytes())
 
     def pair(self, request: Request) -> Response:
         """Two points side by side."""
@@ -430,8 +436,8 @@ def _same(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode())
 
 
-def _binary(content: bytes) -> Response:
-    return Response(content, media_type="application/octet-stream")
+def _binary(content: bytes, headers: dict[str, str] | None = None) -> Response:
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 def _refuse(message: str, status: int) -> Response:

@@ -53,7 +53,9 @@ def test_which_by_keys(browser, serving):
             page.keyboard.press(str(1 + cards.index(row)))
         assert page.locator("#cards .grid :checked").count() == len(like)
         after(page, lambda: page.keyboard.press("Enter" if like else "n"))
-        assert page.inner_text("#message").startswith(f"Saved: p{first} is like p" if like else "Saved: it is like none")
+        assert page.inner_text("#message").startswith(
+            f"Saved: p{first} is like p" if like else "Saved: it is like none"
+        )
         [said] = entries(serving, "which")
         assert said["ids"] == [f"p{row}" for row in (first, *cards)]
         assert said["like"] == [f"p{row}" for row in like]
@@ -156,7 +158,9 @@ def test_the_guess_is_hidden_until_the_answer(browser, serving, asked):
 
 
 def test_words_that_only_one_text_has_are_marked(browser, tmp_path):
-    texts = [f"The red house number {i} by the lake" if i % 2 else f"The red boat number {i} by the sea" for i in range(60)]
+    texts = [
+        f"The red house number {i} by the lake" if i % 2 else f"The red boat number {i} by the sea" for i in range(60)
+    ]
     points = write_points(tmp_path / "points.csv", extra={"text": texts})
     with Serving(points) as serving, page_of(browser, serving.url) as page:
         a, b = (int(row) for row in rows_of(page).split())

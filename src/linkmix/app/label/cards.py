@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from linkmix.basics.arrays import Floats, Ints
-from linkmix.data.discriminant import discriminant_plane
 from linkmix.data.plane import plane
 from linkmix.data.summary import Summary, summarise
 from linkmix.tables import Points
@@ -126,12 +125,6 @@ class Cards:
     def _plain_summary(self) -> Summary:
         X, _ = self.points.without_codes
         return self._summary if X is self.points.X else summarise(X)
-
-    def places_by_class(self, labels: Ints) -> Floats:
-        """Coordinates in the directions in which the classes differ most; as `places` if there are none."""
-        X, _ = self.points.without_codes
-        found = discriminant_plane(X, labels, self._summary if X is self.points.X else summarise(X))
-        return self.places()[0] if found is None else found.T
 
 
 def _are_pictures(values: Any) -> bool:

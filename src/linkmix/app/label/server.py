@@ -211,13 +211,13 @@ class Site:
         return _binary(self.session.labels().astype("<i2").tobytes())
 
     def places(self, request: Request) -> Response:
-        """The coordinates of all points on the map, as 32-bit floats; by default of a projection that knows no classes."""
+        """The coordinates of all points on the map, as 32-bit floats; on demand in a projection that shows classes."""
         projection = request.query_params.get("projection", "points")
         if projection not in ("points", "classes"):
             raise ValueError(f"projection is {projection!r}: use points or classes")
         if projection == "points":
             return _binary(self._places)
-        places = self.session.cards.places_by_class(self.session.labels())
+        places, _ = self.session.cards.places(self.session.labels())
         return _binary(np.ascontiguousarray(places, dtype="<f4").tobytes())
 
     def pair(self, request: Request) -> Response:

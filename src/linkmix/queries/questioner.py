@@ -48,9 +48,9 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 )
 """All strategies by name; "cover" is ours."""
 
-AUDITED = "A random pair: it measures how good the labels are."
-AGAIN = "The first answer about this pair surprised the model."
-BY_STRATEGY = "The strategy picks this pair next."
+AUDITED = "A random pair, to measure how good the labels are."
+AGAIN = "The earlier answer about this pair surprised the model, so it asks again."
+BY_STRATEGY = "The chosen strategy asks about this pair next."
 
 
 class Questioner:
@@ -233,7 +233,8 @@ class Questioner:
         n : int, default=1
             Number of questions. Each is chosen as if those before it had been answered as the model expects.
         kinds : sequence of {"pair", "which", "group"}
-            Kinds that may be asked. Strategies other than "cover" ask about pairs alone, as does an audit.
+            Kinds that may be asked; a pair is asked where none of them helps. Strategies other than "cover" ask about
+            pairs alone, as does an audit.
 
         Returns
         -------

@@ -16,11 +16,13 @@ from linkmix.queries.cover import Neighbourhoods, cover, scored_cells
 from linkmix.queries.questions import Kind, Question, seconds_for
 from linkmix.queries.state import State, squared_distances
 
-CLOSE = "These may be of one class: they are the closest ones of which this is not known."
-OPEN = "This did not fit where it seemed to belong, so its class is not known yet."
-DOUBTFUL = "The model is in doubt about this, and about what lies around it."
-UNSEEN = "This lies in a large region without answers."
-CONFIRM = "The model takes these for one class, in regions with few answers."
+CLOSE = "These lie close together, and nobody has said yet whether they are of one class."
+OPEN = "This point did not fit its likeliest class, so its class is still open."
+DOUBTFUL = "The model is in doubt about this point and those around it."
+UNSEEN = "This point lies in a large region without answers."
+CONFIRM = "The model puts these points into one class, but few answers are near them."
+IN_DOUBT = 0.5
+"""Share of the largest entropy above which the reason given is doubt. It changes a sentence and no question."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,7 @@ def quick(state: State, kinds: Sequence[Kind]) -> Question | None:
     ----------
     state : State
     kinds : sequence of {"pair", "which", "group"}
-        Kinds that may be asked. Pairs alone are those of `cover`; where nothing else is left, a pair is asked always.
+        Kinds that may be asked. Pairs alone are those of `cover`. Where none of these kinds helps, a pair is asked.
 
     Returns
     -------
@@ -111,8 +113,17 @@ def quick(state: State, kinds: Sequence[Kind]) -> Question | None:
     view = _View(state, Neighbourhoods.after(state), state.set_aside(), tuple(kinds))
     found = (_merge(view) or _place_open(view) or _best(view)) if view.groups and {*kinds} != {"pair"} else None
     if found is None and (pair := cover(state)) is not None:
-        found = Question("pair", pair, UNSEEN, state.ground.settings.pair_seconds)
+        found = Question("pair", pair, _why(view, pair[0]), state.ground.settings.pair_seconds)
     return found
+
+
+def _why(view: _View, row: int) -> str:
+    """Why a row is compared with others."""
+    if row in view.known.of:
+        return CLOSE
+    if row in view.known.open:
+        return OPEN
+    return DOUBTFUL if view.state.entropy(np.array([row]))[0] > IN_DOUBT else UNSEEN
 
 
 def gain_of_placing(
@@ -200,7 +211,7 @@ def _merge(view: _View) -> Question | None:
         inside, others = slice(ends[small], ends[small + 1]), slice(ends[large], ends[large + 1])
         row = int(view.members[inside][between[inside, others].min(axis=1).argmin()])
         likely = np.argsort(nearest[small], kind="stable")[: min(view.most_cards, view.undecided[small].sum())]
-        if question := _comparison(view, row, likely, CLOSE):
+        if question := _comparison(view, row, likely):
             return question
     return None
 
@@ -210,8 +221,9 @@ def _place_open(view: _View) -> Question | None:
     if view.known.complete:
         return None
     for row in reversed(view.known.open):
-        rates, order = _rates(view, np.array([row]), np.ones(1))
-        if rates.size and (question := _comparison(view, row, order[0, : int(rates[0].argmax()) + 1], OPEN)):
+        rows = np.array([row])
+        rates, order = _rates(view, rows, np.ones(1), view.belongs(rows))
+        if rates.max(initial=0.0) > 0 and (question := _comparison(view, row, order[0, : int(rates[0].argmax()) + 1])):
             return question
     return None
 
@@ -223,32 +235,31 @@ def _best(view: _View) -> Question | None:
     left = np.setdiff1d(state.ground.candidates, placed)
     waiting = np.array([*known.open], dtype=np.int64)
     value, rows = scored_cells(state, known, left) if len(left) else (np.ones(0), left)
-    value = np.append(value, np.full(len(waiting), value.mean() if len(value) else 1.0))
+    value = np.append(value, np.full(len(waiting), value.max(initial=0.0) or 1.0))  # where the model was wrong
     rows = np.append(rows, waiting)
     if not len(rows):
         return None
     options: list[tuple[float, Question]] = []
-    rates, order = _rates(view, rows, value)
+    q = view.belongs(rows)
+    rates, order = _rates(view, rows, value, q)
     for place in np.argsort(-rates, axis=None, kind="stable").tolist():
         i, k = divmod(place, rates.shape[1])
-        row = int(rows[i])
-        doubt = float(state.entropy(rows[i : i + 1])[0])
-        why = OPEN if row in known.open else DOUBTFUL if doubt > 0.5 else UNSEEN
-        if question := _comparison(view, row, order[i, : k + 1], why):
+        if rates[i, k] <= 0:
+            break
+        if question := _comparison(view, int(rows[i]), order[i, : k + 1]):
             options.append((float(rates[i, k]), question))
             break
     if "group" in view.kinds:
-        q = view.belongs(rows)
         news = value * (settings.news - q.max(axis=1))
         news[len(rows) - len(waiting) :] *= settings.waiting
         options += [found for g in range(len(view.groups)) if (found := _group(view, g, rows, q[:, g], news))]
     return max(options, key=lambda option: option[0], default=(0.0, None))[1]
 
 
-def _rates(view: _View, rows: Ints, value: Floats) -> tuple[Floats, Ints]:
+def _rates(view: _View, rows: Ints, value: Floats, q: Floats) -> tuple[Floats, Ints]:
     """Gain for each second of comparing rows with 1, 2, ... neighbourhoods, and the order of these."""
     settings, n_classes = view.state.ground.settings, view.state.ground.n_classes
-    q, possible = view.belongs(rows), (~view.excluded(rows)).sum(axis=1)
+    possible = (~view.excluded(rows)).sum(axis=1)
     order = np.argsort(-q, axis=1, kind="stable")[:, : min(view.most_cards, int(possible.max(initial=0)))]
     sorted_q = np.take_along_axis(q, order, axis=1)
     undecided = view.undecided[order[:, :, None], order[:, None, :]]
@@ -258,18 +269,20 @@ def _rates(view: _View, rows: Ints, value: Floats) -> tuple[Floats, Ints]:
     return np.where(sorted_q > 0, value[:, None] * gain / seconds, -1.0), order
 
 
+def _kind(view: _View, n_cards: int) -> Kind:
+    return "which" if "which" in view.kinds and (n_cards > 1 or "pair" not in view.kinds) else "pair"
+
+
 def _seconds(view: _View, n_cards: int) -> float:
-    kind: Kind = "which" if n_cards > 1 or "pair" not in view.kinds else "pair"
-    return seconds_for(kind, n_cards + 1, view.state.ground.settings)
+    return seconds_for(_kind(view, n_cards), n_cards + 1, view.state.ground.settings)
 
 
-def _comparison(view: _View, row: int, groups: Ints, why: str) -> Question | None:
+def _comparison(view: _View, row: int, groups: Ints) -> Question | None:
     """Compare a row with some neighbourhoods, in the order in which these were founded."""
     cards = [card for g in sorted(groups.tolist()) if (card := view.card(row, view.groups[g])) is not None]
     if not cards:
         return None
-    kind: Kind = "which" if len(cards) > 1 or "pair" not in view.kinds else "pair"
-    return Question(kind, (row, *cards), why, _seconds(view, len(cards)))
+    return Question(_kind(view, len(cards)), (row, *cards), _why(view, row), _seconds(view, len(cards)))
 
 
 def _group(view: _View, g: int, rows: Ints, q: Floats, news: Floats) -> tuple[float, Question] | None:

@@ -27,6 +27,7 @@ from linkmix.queries.state import Ground, RowProbabilities, State, squared_dista
 from linkmix.search import AutoLinkMixture, Budget
 from linkmix.search.contest import Candidate, Contest
 from linkmix.search.left_out import mean_agreement
+from linkmix.search.ranking import Evidence
 from linkmix.search.winner import Found
 
 BUDGET = Budget(
@@ -85,6 +86,11 @@ class Refit:
     nowhere: Ints
 
     @property
+    def log_likelihood(self) -> float:
+        """J, when it was fitted."""
+        return float(self.leaderboard["log_likelihood"][0])
+
+    @property
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.parameters.class_weights)
@@ -127,7 +133,7 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
 
     The number of classes is that of the state, unless the answers need more, or it is not known.
     """
-    links = believed_links(state)
+    links = believed_links(state, state.ground.settings.trust)
     believed, _ = settled(state)
     n_classes = number_by_answers(believed)
     ground = state.ground.with_classes(n_classes, state.ground.unknown)
@@ -148,10 +154,10 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
         guesses = tuple((name, found) for _, name, found in contest.given(NO_LINKS, None).guesses())
     named = [("now", start), *by_answers(believed, rows, contest.graphs), *guesses]
     try:
-        return _best(contest, named, ground, rows, links, guesses, nowhere, now)
+        return _best(contest, named, ground, rows, links, guesses, nowhere, before)
     except InfeasibleLinks:
         contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed), nowhere)
-        return _best(contest, named, ground, rows, links, guesses, nowhere, now)
+        return _best(contest, named, ground, rows, links, guesses, nowhere, before)
 
 
 def by_answers(state: State, rows: Ints, graphs: list[Any]) -> Iterator[tuple[str, Ints]]:
@@ -185,7 +191,6 @@ def as_estimator(
     shape = starts.Shape(
         n_classes, n_clusters // n_classes if parameters.shared_clusters else n_clusters, parameters.shared_clusters
     )
-    log_likelihood = float(fit.leaderboard["log_likelihood"][0])
     mixture = LinkMixture(
         n_classes,
         clusters_per_class=shape.clusters_per_class,
@@ -194,7 +199,7 @@ def as_estimator(
         coupling="graph",
         random_state=0,
     )
-    done = engine.Fit(parameters, log_likelihood, np.array([log_likelihood]), converged=False)
+    done = engine.Fit(parameters, fit.log_likelihood, np.array([fit.log_likelihood]), converged=False)
     used = SeenColumns(int(np.count_nonzero(scaling.scale)))
     mixture.take_over(Fitted(fit.density, shape, done, labels, doubtful, {}), used)
     estimator = AutoLinkMixture(n_classes, noise=isinstance(fit.density, Contaminated), random_state=0)
@@ -258,14 +263,16 @@ def _best(
     links: Links,
     guesses: tuple[tuple[str, Ints], ...],
     nowhere: Ints,
-    before: Ints | None = None,
+    before: Refit | None = None,
 ) -> Refit:
-    """The best of all starts and shapes, its classes numbered as before."""
+    """The best of all starts and shapes, and of the last fit as it is; its classes numbered as before."""
     found = contest.run((PLAIN, name, labels) for name, labels in named)
+    if before is not None and before.n_classes == contest.n_classes:
+        found = _beside_the_last(contest, found, before, rows, ground.settings.stay, bool(ground.settings.go_on))
     best = found[0]
     density, parameters = contest.density(best.shape), best.parameters
     if before is not None:
-        place = starts.match_labels(best.evidence.labels, before, ground.n_classes)
+        place = starts.match_labels(best.evidence.labels, before.classes[rows], ground.n_classes)
         parameters = engine.renumber(density, parameters, place)
     measured = ground.X[rows_to_measure(len(ground.X))]
     sure = level([], mean_agreement(found, ground.n_classes))
@@ -282,6 +289,31 @@ def _best(
         contest.leaderboard(found),
         nowhere,
     )
+
+
+def _beside_the_last(
+    contest: Contest, found: list[Candidate], before: Refit, rows: Ints, stay: float, go_on: bool
+) -> list[Candidate]:
+    """Candidates of a refit, the best first, which may be the last fit as it is.
+
+    The others have seen the new answers, and the last fit has not; so it stays unless the best of them explains answers
+    and structure better by ``stay`` nats.
+    """
+    labels, shape = before.classes[rows], str(before.leaderboard["shape"][0])
+    last = Candidate(
+        PLAIN, "now", shape, labels, before.parameters, Evidence(0, 0, labels), before.log_likelihood, 0, 0.0
+    )
+    last = replace(contest.judged(last), finished=True)
+    further = contest.finish(last) if go_on else None
+    settings = contest.budget.settings
+    worth = settings.structure_of_categories if contest.levels else settings.structure
+
+    def merit(one: Candidate) -> float:
+        return one.evidence.log_probability + worth * one.evidence.structure
+
+    best = max((one for one in (found[0], further) if one is not None), key=merit)
+    first = last if merit(last) >= merit(best) - stay else best
+    return [first, *(one for one in found if one is not first)]
 
 
 def _disagreement(found: list[Candidate], n_classes: int) -> float:

@@ -1,13 +1,14 @@
 """What the page shows about points: fields side by side, pictures, and positions on a map."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkmix.basics.arrays import Floats
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.data.plane import plane
-from linkmix.data.summary import summarise
+from linkmix.data.summary import Summary, summarise
 from linkmix.tables import Points
 
 PICTURES = {
@@ -114,11 +115,16 @@ class Cards:
             return None
         return file if is_inside and file.suffix.lower() in PICTURES else None
 
-    def places(self) -> tuple[Floats, list[str]]:
+    def places(self, labels: Ints | None = None) -> tuple[Floats, list[str]]:
         """Coordinates of all points on a map, shape (2, n_samples), and names of its axes; see `plane`."""
         X, columns = self.points.without_codes
-        places, axes = plane(X, columns, self._summary if X is self.points.X else summarise(X))
+        places, axes = plane(X, columns, self._plain_summary, labels=labels)
         return places.T, axes
+
+    @cached_property
+    def _plain_summary(self) -> Summary:
+        X, _ = self.points.without_codes
+        return self._summary if X is self.points.X else summarise(X)
 
 
 def _are_pictures(values: Any) -> bool:

@@ -110,6 +110,7 @@ function details(one) {
   const colours = made("select", undefined, { "aria-label": `Colour of ${nameOf(one.label)}`, "data-key": `colour ${one.face.row}` });
   for (let number = 0; number < state.start.n_colours; number++) colours.append(made("option", COLOURS[number] ?? `colour ${number}`, { value: number }));
   colours.value = String(colourOf(one.label));
+  colours.disabled = !one.name; // they belong to the name
   colours.addEventListener("change", () => rename(one, { colour: Number(colours.value) }));
   row.append(colours);
   const others = state.classes.filter((other) => other !== one && other.face);
@@ -118,7 +119,9 @@ function details(one) {
     for (const other of others) into.append(made("option", nameOf(other.label), { value: other.face.row }));
     row.append(into, pressed("Merge the two", () => merge(one, Number(into.value)), { "data-key": "merge" }));
   }
+  names.lastElementChild.disabled = !one.name;
   tools.append(names, row);
+  if (!one.name) tools.append(made("p", "Name it first; then it can have a description and a colour of its own.", { class: "quiet" }));
   element.append(tools);
   return element;
 }

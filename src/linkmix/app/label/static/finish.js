@@ -98,7 +98,7 @@ function command(text) {
     await navigator.clipboard.writeText(text);
     copy.textContent = "Copied";
   }, { "aria-label": "Copy the command" });
-  row.append(made("pre", text, { tabindex: 0, role: "region", "aria-label": "Command" }), copy);
+  row.append(made("pre", text, { tabindex: 0, role: "group", "aria-label": "Command" }), copy);
   return row;
 }
 

@@ -44,8 +44,15 @@ onClick("whole", showWhole);
 onClick("projection", () => {
   const classes = find("projection").getAttribute("aria-pressed") === "false";
   find("projection").setAttribute("aria-pressed", String(classes));
+  find("hint").textContent = hint(classes);
   return project(classes);
 });
+function hint(classes) {
+  const { axes } = state.start;
+  const what = classes ? "Axes: the directions in which the classes differ most." : `Horizontal axis: ${axes[0]}; vertical axis: ${axes[1]}.`;
+  return `${what} Solid lines are must-links, dashed lines cannot-links. Click two points to link them, or a link to change it; lasso points that all belong together.`;
+}
+
 find("plot").addEventListener("click", clicked);
 find("plot").addEventListener("pointermove", hovered);
 find("plot").addEventListener("pointerleave", () => hovered(null));
@@ -113,11 +120,11 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 // The question comes first; the map follows, since it needs a large script.
 
 state.start = await (await ask("/api/start")).json();
-const { axes, links, title } = state.start;
+const { links, title } = state.start;
 document.title = `${title} | linkmix`;
 find("title").textContent = title;
 find("links-file").textContent = links;
-find("hint").textContent = `Horizontal axis: ${axes[0]}; vertical axis: ${axes[1]}. Solid lines are must-links, dashed lines cannot-links. Click two points to link them, or a link to change it; lasso points that all belong together.`;
+find("hint").textContent = hint(false);
 if (waiting.length) send();
 else await nextQuestion();
 await look();

@@ -9,7 +9,8 @@ const OTHER = { same: "different", different: "same" };
 
 export async function drawReview() {
   const { links, disagreements } = await (await ask("/api/review")).json();
-  const items = [...disagreements.map(disagreement), ...links.map(doubtful)];
+  const disputed = new Set(disagreements.map((one) => String(one.rows)));
+  const items = [...disagreements.map(disagreement), ...links.filter((link) => !disputed.has(String(link.rows))).map(doubtful)];
   find("doubts-title").textContent = items.length ? `Worth a second look (${items.length})` : "Worth a second look";
   redraw(find("doubts"), items.length ? items : [made("li", "Nothing stands out.", { class: "quiet" })]);
 }

@@ -5,13 +5,13 @@
 A simulated program is asked 320 questions in batches of 20; its mistakes come and go. Three ways of dealing with them:
 
     believed   its answers are taken to be right (``wrong=0``)
-    expected   the questioner knows how often they are wrong, asks again where one surprises it, and believes none entirely
+    expected   the questioner knows how often they are wrong, and asks again where one surprises it (``wrong=0.1``)
     agree      each pair is asked about until one answer leads by two, which is then believed (``agree=2``)
 
 "none" and "asked" are the adjusted Rand index of the labels of the questioner, before and after so many questions, as
 ``linkmix ask`` writes them. "learned" is that of an `AutoLinkMixture` fitted to the same links with the name of the
-program, whose reliability it learns if there is reason to. A command that was stopped goes on where it was. The real data
-sets need LINKMIX_DATA.
+program, whose reliability it learns if there is reason to. A command that was stopped goes on where it was. The real
+data sets need LINKMIX_DATA.
 """
 
 import argparse

@@ -3,6 +3,7 @@
 import copy
 import threading
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -101,7 +102,7 @@ def test_each_pair_is_asked_until_the_answers_agree():
     kept = [one for one in asker.said if one.is_link]
     assert len(kept) == len({one.pair for one in kept}) > 50  # each pair once
     assert all(2 <= len(asked[frozenset(one.pair)]) <= 7 for one in kept)
-    assert all(first == second[::-1] for rows in asked.values() for first, second in zip(rows, rows[1:], strict=False))
+    assert all(first == second[::-1] for rows in asked.values() for first, second in pairwise(rows))
     right = [(TRUTH[one.a] == TRUTH[one.b]) == (one.said == "same") for one in kept]
     assert np.mean(right) > 0.87  # 0.94 are expected, and 0.8 of single answers
     assert outcome.tally.repeated >= len(kept)

@@ -2,11 +2,13 @@
 
     python -m benchmarks.programs --seeds 2 --out results-programs.jsonl
 
-A simulated program is asked 320 questions in batches of 20; its mistakes come and go. Three ways of dealing with them:
+A simulated program is asked 320 questions in batches of 20; its mistakes come and go. Four ways of dealing with them:
 
     believed   its answers are taken to be right (``wrong=0``)
     expected   the questioner knows how often they are wrong, and asks again where one surprises it (``wrong=0.1``)
-    agree      each pair is asked about until one answer leads by two, which is then believed (``agree=2``)
+    agree 2    each pair is asked about until one answer leads by two (``agree=2``), and the questioner knows how often
+               that is still wrong
+    agree 3    by three
 
 "none" and "asked" are the adjusted Rand index of the labels of the questioner, before and after so many questions, as
 ``linkmix ask`` writes them. "learned" is that of an `AutoLinkMixture` fitted to the same links with the name of the
@@ -16,6 +18,7 @@ data sets need LINKMIX_DATA.
 
 import argparse
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +30,12 @@ from threadpoolctl import threadpool_limits
 from linkmix import AutoLinkMixture
 from linkmix.basics.journal import Journal
 from linkmix.queries import PairQuestion, Questioner, Reply, run
-from linkmix.queries.answers import as_links
+from linkmix.queries.answers import as_links, confidence
 from linkmix.study.paper.protocol import load
 
 DATA = ("segment@1000", "digits@1000", "pendigits@1000")
 SHOWN = (160, 320)
-WAYS = ("agree", "expected", "believed")
+WAYS = {"agree 2": 2, "expected": 1, "believed": 1, "agree 3": 3}
 
 
 class Simulated:
@@ -59,11 +62,16 @@ def simulate(data: str, wrong: float, way: str, seed: int) -> dict[str, Any]:
     found: dict[str, Any] = {"data": data, "wrong": wrong, "way": way, "seed": seed}
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        asker = Questioner(X, n_classes, wrong=wrong if way == "expected" else 0.0, random_state=seed)
+        asker = Questioner(
+            X,
+            n_classes,
+            wrong=0.0 if way == "believed" else round(1 - confidence(WAYS[way], wrong), 4),
+            random_state=seed,
+        )
         found["none"] = adjusted_rand_score(y, asker.labels)
         before = 0
         for n in SHOWN:
-            run(asker, program, n - before, name="program", batch=20, repeat=0, agree=2 if way == "agree" else 1)
+            run(asker, program, n - before, name="program", batch=20, repeat=0, agree=WAYS[way])
             before = n
             found[f"asked {n}"] = adjusted_rand_score(y, asker.labels)
             model = AutoLinkMixture(n_classes, calibrate=False, random_state=seed)
@@ -75,19 +83,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=",".join(DATA))
     parser.add_argument("--wrong", default="0.1,0.2")
+    parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--first-seed", type=int, default=200)
+    parser.add_argument("--first-seed", type=int, default=300)
     parser.add_argument("--out", type=Path, default=Path("results-programs.jsonl"))
     options = parser.parse_args()
     keys = ("data", "wrong", "way", "seed")
     with Journal(options.out) as journal:
         done = {tuple(entry[key] for key in keys) for entry in journal.entries}
         for seed in range(options.first_seed, options.first_seed + options.seeds):
-            for way in WAYS:
-                for wrong in map(float, options.wrong.split(",")):
-                    for data in options.data.split(","):
-                        if (data, wrong, way, seed) not in done:
-                            journal.append(simulate(data, wrong, way, seed))
+            for data in options.data.split(","):
+                for wrong, way in product(map(float, options.wrong.split(",")), options.ways.split(",")):
+                    if (data, wrong, way, seed) not in done:
+                        journal.append(simulate(data, wrong, way, seed))
         table = pd.DataFrame(journal.entries)
     print(table.drop(columns="seed").groupby(["data", "wrong", "way"]).mean().round(3).to_string())
     print(table.drop(columns=["seed", "data"]).groupby(["wrong", "way"]).mean().round(3).to_string())

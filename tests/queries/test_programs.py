@@ -135,7 +135,7 @@ def test_unsure_ends_the_vote(asker):
             return [Reply(one.id, "unsure") for one in questions]
 
     outcome = run(asker, Unsure(), 10, agree=2)
-    assert outcome.counts["unsure"] == 10
+    assert 9 <= outcome.counts["unsure"] == outcome.asked <= 10  # no pair is begun that could not be asked about twice
     assert all(one.said == "unsure" for one in asker.said)
 
 

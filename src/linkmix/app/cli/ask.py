@@ -97,7 +97,7 @@ N_QUESTIONS = 160
     "--wrong",
     type=click.FloatRange(0, 0.5, max_open=True),
     help="Expected share of wrong answers; if above 0, doubtful pairs are asked about again.  [default: 0; for a "
-    "program without --agree what its repeated answers tell, 0.1 before there are any]",
+    "program what its repeated answers tell, 0.1 before there are any, and less with --agree]",
 )
 @click.option(
     "--audit",
@@ -168,7 +168,7 @@ def ask(
             limits = {"budget": questions or N_QUESTIONS, "seconds": seconds, "batch": batch, "agree": agree}
             limits |= {"repeat": repeat, "least_confidence": least_confidence}
             program = _Asked(answers, name or "program", parallel, timeout, limits)
-            _ask_program(started, program, 0.0 if wrong is None and agree > 1 else wrong, finish is not False)
+            _ask_program(started, program, wrong, finish is not False)
         else:
             _ask_person(started, name, questions, wrong or 0.0, finish)
 
@@ -322,11 +322,14 @@ class _Asked:
 def _ask_program(start: _Start, asked: _Asked, wrong: float | None, finish: bool) -> None:
     from linkmix.app.programs import Program, SessionDesk, tally_in, words_of
     from linkmix.queries import BadAnswer, Outcome, run
+    from linkmix.queries.answers import confidence
 
     words_of(asked.command)  # refuses what is no command before anything else is done
     tally = tally_in(start.journal, asked.name)
     last = Outcome(tally=tally)
-    with start.session(tally.wrong if wrong is None else wrong) as session, ExitStack() as programs:
+    if wrong is None:
+        wrong = round(1 - confidence(asked.limits["agree"], tally.wrong), 4)  # of answers that lead by so many
+    with start.session(wrong) as session, ExitStack() as programs:
         if session.said.audit is not None:
             raise BadInput(
                 f"a check of the labels is under way in {start.links_path}, which a person has to answer: linkmix ask "

@@ -1,9 +1,11 @@
 """Finish: what is written is what the page shows, all of it or nothing, also after a crash."""
 
 import csv
+import os
 
 import numpy as np
 import pytest
+from benchmarks import label_server
 
 from label_serving import IDS, write_points
 from linkmix.app import results
@@ -247,3 +249,21 @@ def test_ctrl_c_says_what_finish_said(points_file):
 def test_what_is_not_a_key_is_refused(points_file):
     with opened(points_file) as session, pytest.raises(ValueError, match="key is None: give a string"):
         session.finish(None)
+
+
+def test_kills_at_random_moments_leave_one_result_and_lose_nothing():
+    """The first few of many: ``python -m benchmarks.label_server --kills 200``."""
+    counts = label_server.torture(4, n_points=60, seed=1, told=False)
+    assert counts["kills"] == 4
+    assert counts["entries"] > 0
+
+
+def test_what_a_killed_process_left_is_removed(points_file):
+    folder = points_file.with_name("out")
+    left = folder / ".unfinished-999999999-1"
+    left.mkdir(parents=True)
+    (left / "labels.csv").write_text("half")
+    mine = folder / f".unfinished-{os.getpid()}-1"
+    mine.mkdir()
+    with opened(points_file):
+        assert [path.name for path in folder.iterdir()] == [mine.name]  # this process may still be writing

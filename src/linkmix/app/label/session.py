@@ -147,6 +147,7 @@ class Session:
         self._entries = 0  # entries of people since the start
         self._groups = Recent(Known)
         self.shown = self._finished or Shown(points, self.asker.model, self.asker.labels)  # of the last refit
+        self.shown.prepare()
         self._answered = -self.asker.settings.refit_every  # answers known to the model that chooses questions
         self.view = View(self)
         self.background = Background(self._snapshot, self._refitted, self._adopt, lock=self.lock, changed=self.changed)

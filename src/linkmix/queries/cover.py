@@ -92,11 +92,11 @@ class Neighbourhoods(Groups):
         if a in self.of:
             self._compare(self.of[a], self.of[b], said == "same")
             return
-        if a not in self.open:
-            self.open[a] = Open(self._prior(a))
         if said == "same":
             self._settle(a, self.of[b])
             return
+        if a not in self.open:
+            self.open[a] = Open(self._prior(a))
         self.open[a] = Open(self.open[a].prior, (*self.open[a].different, b))
         left, against = self.members.keys() - self.excluded(a), self.against(a)
         if self.complete:

@@ -24,6 +24,7 @@ TOUR = (1024, 576)
 """Size of the pictures of the tour, without their captions."""
 CAPTION = 46
 PATIENCE = 180_000
+ALL = "pair,which,group"
 DIGITS = ("one", "two", "five")
 
 
@@ -44,6 +45,7 @@ class Tour:
         frame = Image.new("RGB", (TOUR[0], TOUR[1] + CAPTION), "#14181c")
         frame.paste(still, (0, 0))
         ImageDraw.Draw(frame).text((16, TOUR[1] + 11), caption, fill="#ffffff", font=font(20))
+        print(caption, flush=True)
         self.frames.append(frame)
         self.seconds.append(seconds)
 
@@ -104,11 +106,10 @@ def served(folder: Path, *more: str) -> Iterator[str]:
         process.communicate()
 
 
-def opened(browser: Any, url: str, size: dict[str, int], scheme: str, kinds: str = "pair,which,group") -> Any:
-    """A page of a screen of this size, with all that was set before."""
+def opened(browser: Any, url: str, size: dict[str, int], scheme: str) -> Any:
+    """A page on a screen of this size."""
     context = browser.new_context(viewport=size, color_scheme=scheme, has_touch=size == NARROW)
     context.set_default_timeout(PATIENCE)
-    context.add_init_script(f"localStorage.getItem('kinds') ?? localStorage.setItem('kinds', '\"{kinds}\"')")
     page = context.new_page()
     page.goto(url)
     page.wait_for_selector("body[data-ready]")
@@ -148,15 +149,22 @@ def fitted(page: Any) -> None:
     page.wait_for_load_state("networkidle")
 
 
-def ask_for(page: Any, kind: str, digits: np.ndarray, most: int = 40) -> None:
-    """Answer questions until one of this kind comes; after many of them, take only this kind."""
+def ask_for(page: Any, kind: str, digits: np.ndarray, most: int = 30) -> None:
+    """Answer questions until one of this kind comes."""
+    kinds(page, "pair" if kind == "pair" else ALL)
     for _ in range(most):
         if page.get_attribute("#ask", "data-kind") == kind:
             return
         answer(page, digits)
-    page.evaluate(f"document.getElementById('kinds').value = '{kind}'")
-    page.dispatch_event("#kinds", "change")
-    page.wait_for_selector(f"#ask[data-kind={kind}]")
+    raise RuntimeError(f"no question of the kind {kind} came in {most} answers")
+
+
+def kinds(page: Any, wanted: str) -> None:
+    """Set which kinds of questions are asked."""
+    if page.input_value("#kinds") != wanted:
+        page.evaluate(f"document.getElementById('kinds').value = '{wanted}'")
+        with page.expect_response(re.compile("/api/question")):
+            page.dispatch_event("#kinds", "change")
 
 
 def make(out: Path, browser: Any) -> list[Path]:
@@ -191,8 +199,8 @@ def make(out: Path, browser: Any) -> list[Path]:
             tell_classes(page, tour, digits, still)
             tell_review(page, tour, still)
             phone = opened(browser, url, NARROW, "dark")
-            ask_for(phone, "which", digits)
-            phone.keyboard.press("1")
+            phone.wait_for_selector("#ask:not([data-rows=''])")
+            pick(phone, digits)
             still(phone, "narrow")
             phone.context.close()
             tell_finish(page, tour, digits, still)
@@ -206,13 +214,13 @@ def make(out: Path, browser: Any) -> list[Path]:
 
 def tell_questions(page: Any, tour: Tour, digits: np.ndarray, still: Any) -> None:
     """Questions of three kinds."""
-    tour.show("linkmix label digits/digits.csv: 541 pictures, no labels. The page asks, you answer.", 5)
+    tour.show("linkmix label digits/digits.csv: 541 pictures, no labels. The page asks, you answer.", 7)
     for kind, text, done in (
-        ("pair", "A pair: the same, or different? S or D.", "One key answers it; undo is always there."),
         ("which", "Which of these is it like? Tap all that are.", "One answer says something about every card."),
         ("group", "Nine at once: tap those that do not fit.", "Each question is the one that helps most for its time."),
+        ("pair", "A pair: the same, or different? S or D.", "One key answers it; undo is always there."),
     ):
-        ask_for(page, kind, digits, most=12)
+        ask_for(page, kind, digits)
         tour.show(text, 4)
         key = pick(page, digits)
         if kind != "pair":
@@ -227,8 +235,7 @@ def tell_questions(page: Any, tour: Tour, digits: np.ndarray, still: Any) -> Non
         page.wait_for_selector(f'#ask:not([data-rows="{before}"])')
         if kind == "pair":
             tour.show(done, 3)
-    page.evaluate("document.getElementById('kinds').value = 'pair,which,group'")
-    page.dispatch_event("#kinds", "change")
+    kinds(page, ALL)
     for _ in range(12):
         answer(page, digits)
     fitted(page)
@@ -288,13 +295,14 @@ def tell_classes(page: Any, tour: Tour, digits: np.ndarray, still: Any) -> None:
     wrong = [card for card in cards if digits[int(card.get_attribute("data-row"))] != digits[faces[0]]]
     for card in (wrong or cards)[:3]:
         card.click()
-    tour.show("Pick members, and say that they do not belong, or where they do." if wrong else "Pick any of them.", 5)
+    tour.show("Pick members, and say that they do not belong, or where they do.", 6)
     still(page, "members")
     if wrong:
         page.click("#picked-not")
         page.wait_for_selector("#message:has-text('not belong to')")
         tour.show("It is saved, and one undo away.", 4)
     page.click("#all-classes")
+    page.wait_for_selector(".class")
 
 
 def tell_review(page: Any, tour: Tour, still: Any) -> None:
@@ -336,12 +344,12 @@ def tell_finish(page: Any, tour: Tour, digits: np.ndarray, still: Any) -> None:
     while page.is_visible("#auditing"):
         answer(page, digits)
     page.wait_for_selector("#finish .command")
-    tour.show("Labels, model, report and links: where they are, how good, and the command that does it again.", 8)
+    tour.show("Labels, model, report and links: where they are, how good, and the command that does it again.", 10)
     still(page, "finish")
     page.keyboard.press("Escape")
     page.click("[data-view=progress]")
     settle(page)
-    tour.show("Labels settled, and the check with its interval. That is all.", 5)
+    tour.show("Labels settled, and the check with its interval. That is all.", 8)
     still(page, "progress")
 
 

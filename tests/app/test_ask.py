@@ -165,6 +165,12 @@ def test_it_goes_on_where_it_was_and_asks_nothing_twice(folder):
     assert len([entry for entry in journal() if entry["entry"] == "answer"]) == 15
 
 
+def test_the_number_of_classes_need_not_be_known(folder):
+    result = run("ask", "points.csv", "--out", "done", typed="d\ns\nf\n")
+    assert result.exit_code == 0, result.output
+    assert len(pd.read_csv("done/labels.csv")) == len(IRIS)
+
+
 def test_progress_is_told(folder):
     result = ask(typed="d\nq\n")
     assert "It is too early to say when to stop: answer 20 questions first." in result.output

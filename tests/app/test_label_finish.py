@@ -1,12 +1,23 @@
 """Finish: what is written is what the page shows, all of it or nothing, also after a crash."""
 
 import csv
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import urllib.request
 
 import numpy as np
 import pytest
+from benchmarks import label_server
+from click.testing import CliRunner
 
 from label_serving import IDS, write_points
 from linkmix.app import results
+from linkmix.app.cli import main
 from linkmix.app.label.requests import NotPossible
 from linkmix.app.label.session import Session
 from linkmix.app.results import Origin
@@ -247,3 +258,65 @@ def test_ctrl_c_says_what_finish_said(points_file):
 def test_what_is_not_a_key_is_refused(points_file):
     with opened(points_file) as session, pytest.raises(ValueError, match="key is None: give a string"):
         session.finish(None)
+
+
+def test_kills_at_random_moments_leave_one_result_and_lose_nothing():
+    """The first few of many: ``python -m benchmarks.label_server --kills 200``."""
+    counts = label_server.torture(4, n_points=60, seed=1, told=False)
+    assert counts["kills"] == 4
+    assert counts["entries"] > 0
+
+
+def test_what_a_killed_process_left_is_removed(points_file):
+    folder = points_file.with_name("out")
+    left = folder / ".unfinished-999999999-1"
+    left.mkdir(parents=True)
+    (left / "labels.csv").write_text("half")
+    mine = folder / f".unfinished-{os.getpid()}-1"
+    mine.mkdir()
+    with opened(points_file):
+        assert [path.name for path in folder.iterdir()] == [mine.name]  # this process may still be writing
+
+
+def test_the_command_without_a_number_of_classes_finishes_and_says_so_at_its_end(points_file):
+    """From the table alone to named classes; Ctrl-C says again what Finish said."""
+    out = points_file.with_name("out")
+    command = [sys.executable, "-c", "from linkmix.app.cli import main; main()", "label", str(points_file)]
+    command += ["--id", "id", "--port", "0", "--no-browser", "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            base = re.search(r"http://[^/]+", process.stdout.readline())[0]
+
+            def get(path):
+                with urllib.request.urlopen(base + path) as reply:
+                    return json.load(reply)
+
+            start = get("/api/start")
+            assert start["n_classes"] is None
+            assert start["kinds"] == ["pair", "which", "group"]
+
+            def post(path, **body):
+                data = json.dumps({"table": start["table"], **body}).encode()
+                headers = {"Content-Type": "application/json", "X-Linkmix": "1", "Origin": base}
+                with urllib.request.urlopen(urllib.request.Request(base + path, data, headers)) as reply:
+                    return json.load(reply)
+
+            for i, (a, b) in enumerate(((0, 20), (20, 40), (0, 40))):
+                post("/api/entries", entry="answer", key=f"k{i}", rows=[a, b], said="different")
+            post("/api/entries", entry="name", key="n", rows=[0], name="small ones")
+            done = post("/api/finish", key="f")
+            assert get("/api/status")["n_classes"] == 3
+        finally:
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    for sentence in done["sentences"]:
+        assert sentence in said
+    assert f"Again: linkmix fit {points_file} --id id --links {out / 'links.csv'} --classes 3" in said
+    assert sum(line.split(",")[1] == "small ones" for line in (out / "labels.csv").read_text().splitlines()) == 20
+    fitted = CliRunner().invoke(main, [*shlex.split(done["command"])[1:], "--out", str(out.with_name("again"))])
+    assert fitted.exit_code == 0, fitted.output
+    predicted = CliRunner().invoke(main, [*shlex.split(done["predict"])[1:], "--out", str(out / "new.csv")])
+    assert predicted.exit_code == 0, predicted.output
+    assert "small ones: 20" in predicted.output
+    assert (out / "new.csv").read_text().count("small ones") == 21  # also in the name of a column

@@ -141,7 +141,7 @@ def test_views(browser, serving, size, scheme):
         check(page)
         page.click("#write")
         page.wait_for_selector("#finish .command", timeout=120_000)
-        check_in_view(page, "#finish button")
+        check_in_view(page, "#finish-buttons button")
         check(page)
 
 

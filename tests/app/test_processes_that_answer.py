@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from linkmix.app.label.requests import as_entry
 from linkmix.app.programs import Program, as_line, fields_of, tally_in, words_of
 from linkmix.queries import BadAnswer, PairQuestion, Reply, Tally
 from linkmix.tables import read_points
@@ -180,6 +181,32 @@ def test_numbers_are_whole_where_they_are():
     points = Points(np.array(["a", "b"]), ("x", "y"), np.array([[1e300, 2.0], [np.nan, -0.5]]))
     assert fields_of(points, 0) == {"id": "a", "x": 1e300, "y": 2}
     assert fields_of(points, 1) == {"id": "b", "x": None, "y": -0.5}
+
+
+def test_remarks_on_an_answer_go_to_the_journal():
+    request = {"entry": "answer", "key": "k", "rows": [0, 1], "said": "same"}
+    entry = as_entry(request | {"confidence": 1, "reason": "why", "repeated": True, "votes": ["same"]}, ["a", "b"], 8)
+    assert (entry["confidence"], entry["reason"], entry["repeated"], entry["votes"]) == (1, "why", True, ["same"])
+    entry = as_entry(request | {"confidence": None, "repeated": False}, ["a", "b"], 8)
+    assert not {"confidence", "reason", "repeated", "votes"} & entry.keys()
+
+
+@pytest.mark.parametrize(
+    ("remark", "message"),
+    [
+        ({"confidence": 1.5}, "confidence is 1.5: give a number from 0 to 1, or null"),
+        ({"confidence": True}, "confidence is True"),
+        ({"confidence": "high"}, "confidence is 'high'"),
+        ({"reason": 5}, "reason is 5: give a text"),
+        ({"repeated": "yes"}, "repeated is 'yes': give true, false or null"),
+        ({"votes": "same"}, "votes is 'same': give a list of at most"),
+        ({"votes": ["maybe"]}, "votes is 'maybe'"),
+    ],
+)
+def test_bad_remarks_are_refused(remark, message):
+    request = {"entry": "answer", "key": "k", "rows": [0, 1], "said": "same"}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        as_entry(request | remark, ["a", "b"], 8)
 
 
 def test_the_tally_of_a_journal_counts_repeated_answers_of_one_program(tmp_path):

@@ -1,5 +1,6 @@
 """Questions about several rows at once: what a reply stands for, and which question is asked."""
 
+import time
 from dataclasses import replace
 from itertools import product
 
@@ -201,7 +202,7 @@ def test_a_question_without_an_answer_is_not_asked_at_once_again(said):
 
 def test_rows_about_which_someone_was_unsure_do_not_come_back_in_other_company():
     asker = Questioner(IRIS, 3)
-    asker.reply(next(q for q in [asker.ask(kinds=["group"])[0]]), said="unsure")
+    asker.reply(asker.ask(kinds=["group"])[0], said="unsure")
     unsure = {pair_of(one.a, one.b) for one in asker.answers}
     for question in converse(asker, SPECIES, 20):
         assert not {pair_of(*pair) for pair in pairs_of(question)} & unsure
@@ -305,6 +306,20 @@ def test_slow_kinds_are_asked_less():
     slow = QuestionSettings(which_seconds=200, which_row_seconds=70, group_row_seconds=100)
     asker = Questioner(IRIS, 3, settings=slow)
     assert {question.kind for question in converse(asker, SPECIES, 10)} == {"pair"}
+
+
+def test_the_next_question_takes_little_time():
+    random = np.random.default_rng(0)
+    truth = random.integers(10, size=2000)
+    asker = Questioner(random.normal(size=(10, 20))[truth] * 2 + random.normal(size=(2000, 20)), 10)
+    times = []
+    for _ in range(60):
+        begin = time.process_time()
+        [question] = asker.ask()
+        times.append(time.process_time() - begin)
+        reply(asker, question, truth)
+    assert len(asker.answers) > 300
+    assert np.median(times[30:]) < 0.05
 
 
 # Expected gain, by brute force

@@ -37,7 +37,7 @@ FILES = (LABELS, MODEL, REPORT, LINKS, NOISE, JOINED)
 """Everything that a result may consist of."""
 MOST_WEIGHED = 500
 """With more columns than this, how much each of them decides is not said: it takes too long."""
-_COMPLETE, _PLAN = ".complete", "plan.json"
+_UNFINISHED, _COMPLETE, _PLAN = ".unfinished", ".complete", "plan.json"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,10 @@ class Origin:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the files."""
-        return tuple(path.name for path in (self.points, self.links) if path is not None)
+        return (
+            "table" if self.points is None else self.points.name,
+            *(() if self.links is None else (self.links.name,)),
+        )
 
     def fit_command(self, folder: Path, n_classes: int, *, noise: bool = False, seed: int = 0) -> str:
         """The command that fits to the links of a result again."""
@@ -292,7 +295,7 @@ def model_notes(points: Points, *, method: str = "auto", missing: Sequence[str] 
 @contextmanager
 def _all_or_nothing(folder: Path) -> Iterator[Path]:
     """A folder to write files to; at the end they get their places, in one step that `recover` completes."""
-    place = folder / f".unfinished-{os.getpid()}-{threading.get_ident()}"
+    place = folder / f"{_UNFINISHED}-{os.getpid()}-{threading.get_ident()}"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     try:
@@ -317,7 +320,10 @@ def _plan(folder: Path, place: Path, names: Mapping[str, object]) -> Path | None
 
 
 def recover(folder: Path) -> bool:
-    """Complete what a crash has interrupted; return whether there was something to complete."""
+    """Complete what a crash has interrupted, or remove it; return whether there was something to complete."""
+    for left in folder.glob(f"{_UNFINISHED}-*"):
+        if not _is_running(left.name.split("-")[1]):
+            shutil.rmtree(left, ignore_errors=True)
     complete = folder / _COMPLETE
     if not (complete / _PLAN).is_file():
         return False
@@ -332,4 +338,17 @@ def recover(folder: Path) -> bool:
             (complete / name).replace(folder / name)
     (complete / _PLAN).unlink()
     complete.rmdir()
+    return True
+
+
+def _is_running(process: str) -> bool:
+    """Whether there is a process of this number; if that cannot be told, there may be one."""
+    if sys.platform == "win32" or not process.isdigit():
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
     return True

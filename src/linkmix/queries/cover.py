@@ -5,7 +5,6 @@ one, at no cost. The next row comes from the cell with the highest product of ma
 uncertainty. It is compared with the likeliest neighbourhood first; a row that belongs to none founds a new one.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
@@ -36,7 +35,6 @@ class Neighbourhoods(Groups):
         self.unknown = ground.unknown
         self.n_apart = self.n_merged = 0  # answers about two neighbourhoods, by what they said
         self.in_vain, self.waited = 0, 0  # of these, how many in a row said "different"; answers since the last one
-        self.slip = ground.wrong / (1 - ground.wrong) if ground.settings.bayes else 0.0
         self.new = ground.settings.new
         self.open: dict[int, Open] = {}
         self.given_up: set[int] = set()
@@ -69,14 +67,9 @@ class Neighbourhoods(Groups):
         squares = ((self.Z[rows] - self.Z[row]) ** 2).sum(axis=1)
         return dict(zip(self.members, np.minimum.reduceat(squares, first).tolist(), strict=True))
 
-    def against(self, row: int) -> Counter[int]:
-        """How many answers say that an open row does not belong to each neighbourhood."""
-        return Counter(self.of[other] for other in self.open[row].different) if row in self.open else Counter()
-
     def excluded(self, row: int) -> set[int]:
-        """Neighbourhoods that an open row cannot belong to; where answers may be wrong, two must say so."""
-        enough = 2 if self.slip else 1
-        return {g for g, n in self.against(row).items() if n >= min(enough, len(self.members[g]))}
+        """Neighbourhoods that an open row cannot belong to."""
+        return {self.of[other] for other in self.open[row].different} if row in self.open else set()
 
     def take(self, answer: Answer) -> None:
         """Process one answer."""
@@ -92,17 +85,17 @@ class Neighbourhoods(Groups):
         if a in self.of:
             self._compare(self.of[a], self.of[b], said == "same")
             return
-        if a not in self.open:
-            self.open[a] = Open(self._prior(a))
         if said == "same":
             self._settle(a, self.of[b])
             return
+        if a not in self.open:
+            self.open[a] = Open(self._prior(a))
         self.open[a] = Open(self.open[a].prior, (*self.open[a].different, b))
-        left, against = self.members.keys() - self.excluded(a), self.against(a)
+        left = self.members.keys() - self.excluded(a)
         if self.complete:
             if len(left) == 1:  # no other class is possible
                 self._settle(a, next(iter(left)))
-        elif sum(w * self.slip ** against[g] for g, w in self.open[a].prior.items() if g in left) < self.new:
+        elif sum(weight for g, weight in self.open[a].prior.items() if g in left) < self.new:
             self._settle(a, a)
 
     def _compare(self, one: int, other: int, same: bool) -> None:
@@ -154,11 +147,9 @@ def cover(state: State) -> Pair | None:
     aside = state.set_aside()
     turn = sum(answer.is_link for answer in state.answers)
     settings = state.ground.settings
-    too_many = state.ground.unknown or len(known.members) > state.ground.n_classes
-    if state.ground.unknown or (settings.patient and state.ground.wrong):
-        too_many &= known.waited >= 2 ** min(known.in_vain, settings.most_in_vain) - 1
-    else:
-        too_many &= turn % 10 < settings.merge_turns
+    too_many = len(known.members) > state.ground.n_classes and turn % 10 < settings.merge_turns
+    if state.ground.unknown:  # there may be fewer classes
+        too_many |= known.waited >= 2 ** min(known.in_vain, settings.most_in_vain) - 1
     questions = (
         *(_placing(state, known, row) for row in reversed(list(known.open))),
         *([merging(known)] if too_many else []),
@@ -226,19 +217,17 @@ def _placing(state: State, known: Neighbourhoods, row: int) -> Iterable[Pair]:
         return
     squares = known.distances(row)
     nearest = max(min(squares.values()), 1e-12)
-    excluded, against = known.excluded(row), known.against(row)
-    asked = known.open[row].different if row in known.open else ()
+    excluded = known.excluded(row)
     p, nearness = state.probabilities, state.ground.settings.nearness
 
     def order(g: int) -> float:
         together = float(p[row] @ p[known.members[g]].mean(axis=0))
-        near = nearness * float(np.exp(-0.5 * (squares[g] - nearest) / nearest))
-        return (together + near) * float(known.slip ** against[g])
+        return together + nearness * float(np.exp(-0.5 * (squares[g] - nearest) / nearest))
 
     for g in sorted(known.members.keys() - excluded, key=order, reverse=True):
         members = np.array(known.members[g])
         near = members[np.argsort(((known.Z[members] - known.Z[row]) ** 2).sum(axis=1), kind="stable")]
-        yield from ((row, int(member)) for member in near if member not in asked)
+        yield from ((row, int(member)) for member in near)
 
 
 def merging(known: Neighbourhoods) -> Iterable[Pair]:

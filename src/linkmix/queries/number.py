@@ -82,12 +82,15 @@ def _fewest_rows(state: State) -> int:
 def number_by_answers(state: State) -> int:
     """The number of classes of the next refit, by a state with answers to believe.
 
-    It is that of the state, or more if more groups are certain to differ. If it is not known, `likely_number` counts.
+    It is that of the state, or more if more groups are certain to differ. If it is not known, `likely_number` counts;
+    but a difference of one changes nothing as long as it is a guess, since another number is another model.
     """
-    ground = state.ground
-    if ground.unknown:
-        return min(likely_number(state), len(ground.Z))
-    return ground.n_classes if ground.wrong else max(ground.n_classes, groups_apart(state))
+    ground, apart = state.ground, groups_apart(state)
+    if not ground.unknown:
+        return ground.n_classes if ground.wrong else max(ground.n_classes, apart)
+    likely = min(likely_number(state), len(ground.Z))
+    is_guess = apart <= ground.n_classes and likely > apart
+    return ground.n_classes if is_guess and abs(likely - ground.n_classes) == 1 else likely
 
 
 def with_number(labels: Ints, state: State, rows: Ints, n_classes: int) -> Ints:

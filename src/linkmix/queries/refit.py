@@ -268,7 +268,7 @@ def _best(
     """The best of all starts and shapes, and of the last fit as it is; its classes numbered as before."""
     found = contest.run((PLAIN, name, labels) for name, labels in named)
     if before is not None and before.n_classes == contest.n_classes:
-        found = _beside_the_last(contest, found, before, rows, ground.settings.stay, bool(ground.settings.go_on))
+        found = _unless_the_last_is_better(contest, found, before, rows, ground.settings.stay)
     best = found[0]
     density, parameters = contest.density(best.shape), best.parameters
     if before is not None:
@@ -291,29 +291,23 @@ def _best(
     )
 
 
-def _beside_the_last(
-    contest: Contest, found: list[Candidate], before: Refit, rows: Ints, stay: float, go_on: bool
+def _unless_the_last_is_better(
+    contest: Contest, found: list[Candidate], before: Refit, rows: Ints, stay: float
 ) -> list[Candidate]:
-    """Candidates of a refit, the best first, which may be the last fit as it is.
+    """Candidates of a refit, the best first, which is the last fit as it is if no other explains more.
 
     The others have seen the new answers, and the last fit has not; so it stays unless the best of them explains answers
-    and structure better by ``stay`` nats.
+    and structure better by ``stay`` nats. What candidates agree on does not count here: most are new.
     """
     labels, shape = before.classes[rows], str(before.leaderboard["shape"][0])
-    last = Candidate(
-        PLAIN, "now", shape, labels, before.parameters, Evidence(0, 0, labels), before.log_likelihood, 0, 0.0
+    evidence = Evidence(0, 0, labels)
+    last = contest.judged(
+        Candidate(PLAIN, "now", shape, labels, before.parameters, evidence, before.log_likelihood, 0, 0.0)
     )
-    last = replace(contest.judged(last), finished=True)
-    further = contest.finish(last) if go_on else None
     settings = contest.budget.settings
     worth = settings.structure_of_categories if contest.levels else settings.structure
-
-    def merit(one: Candidate) -> float:
-        return one.evidence.log_probability + worth * one.evidence.structure
-
-    best = max((one for one in (found[0], further) if one is not None), key=merit)
-    first = last if merit(last) >= merit(best) - stay else best
-    return [first, *(one for one in found if one is not first)]
+    new, old = (one.evidence.log_probability + worth * one.evidence.structure for one in (found[0], last))
+    return found if new > old + stay else [replace(last, score=found[0].score, finished=True), *found]
 
 
 def _disagreement(found: list[Candidate], n_classes: int) -> float:

@@ -109,11 +109,8 @@ class QuestionSettings:
     again: float = 0.25
     most_times: int = 3
     stay: float = 0.0
-    go_on: int = 0
-    trust: float = 1.0
+    trust: float = 2.0
     prior_answers: float = 10.0
-    patient: int = 1
-    bayes: int = 1
     own_class: float = 2.0
     most_in_vain: int = 4
     settled: float = 0.03

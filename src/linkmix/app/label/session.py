@@ -3,7 +3,6 @@
 import copy
 import hashlib
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +12,7 @@ from linkmix.app.label.cards import Cards
 from linkmix.app.label.corrections import contradicted
 from linkmix.app.label.files import Files
 from linkmix.app.label.finishing import Finisher
+from linkmix.app.label.pages import Pages
 from linkmix.app.label.requests import NotPossible, as_entry
 from linkmix.app.label.shown import Shown, named
 from linkmix.app.label.view import View
@@ -23,15 +23,11 @@ from linkmix.plots.palette import MORE_COLOURS
 from linkmix.queries import Answer, Answers, Background, Questioner, Refit, State
 from linkmix.queries.audit import N_QUESTIONS
 from linkmix.queries.groups import Known, Recent
-from linkmix.queries.questions import Kind, Question, seconds_for
+from linkmix.queries.questions import Kind
 from linkmix.tables import Points
 
-SILENCE = 60.0
-"""Seconds after which the question of a page that has gone silent may be put to another page."""
 WRITE_AFTER = 0.3
 """Seconds that the file of links may be behind the journal."""
-TAKEN_BACK = "You took back your answer to this."
-"""Why a question is asked again after an undo."""
 
 
 Snapshot = tuple[Questioner, tuple[State, Refit, Floats], tuple[tuple[Answer, ...], tuple[Answer, ...], int, int]]
@@ -150,11 +146,11 @@ class Session:
         self.refits = 0  # how often the labels were refitted
         self.models = 0  # how many models have chosen questions
         self.settled = 0  # refits in a row that found nearly all labels settled
-        self._open: dict[str, Question] = {}  # the question of each page
-        self._heard: dict[str, float] = {}
+        self._pages = Pages()
         self._entries = 0  # entries of people since the start
         self._groups = Recent(Known)
         self.shown = self._finished or Shown(points, self.asker.model, self.asker.labels)  # of the last refit
+        self.shown.prepare()
         self._answered = -self.asker.settings.refit_every  # answers known to the model that chooses questions
         self.view = View(self)
         self.background = Background(self._snapshot, self._refitted, self._adopt, lock=self.lock, changed=self.changed)
@@ -235,17 +231,15 @@ class Session:
             self._entries += 1
             self._expect()
             if auditing != (self.said.audit is not None):
-                self._open.clear()  # other questions from now on
+                self._pages.clear()
             if self.said.audit is None:  # the labels that are measured stay until it is complete
                 self.background.want()
             self._write_wanted = True
             if isinstance(page, str):
-                self._open.pop(page, None)
-                if undone is not None and undone["entry"] in ("answer", "which", "group"):  # ask that one again
-                    kind: Kind = "pair" if undone["entry"] == "answer" else undone["entry"]
-                    rows = tuple(self.record.row_of[value] for value in undone["ids"])
-                    seconds = seconds_for(kind, len(rows), self.asker.settings)
-                    self._open[page] = Question(kind, rows, TAKEN_BACK, seconds)
+                self._pages.answered(page)
+                if undone is not None:
+                    rows = [self.record.row_of[value] for value in undone["ids"]]
+                    self._pages.taken_back(page, undone, rows, self.asker.settings)
             self.changed()
             return undone
 
@@ -307,6 +301,8 @@ class Session:
     def _naming(self, row: int, name: str | None) -> Entry:
         """Which names the class has so far, and which classes have other names and are thereby different."""
         label, labels = int(self.shown.labels[row]), self.shown.labels
+        if label < 0:
+            raise NotPossible(f"{self.points.ids[row]} belongs to no class so far: say first what it is like")
         if name is None and label not in named(self.shown, self.record.names):
             raise NotPossible("this class has no name that could be removed")
         here = [other for other in self.record.names if labels[other] == label or other == row]
@@ -344,28 +340,13 @@ class Session:
             See `View.question`; None if nothing is left to ask.
         """
         with self.lock:
-            found = self._open.get(page)
-            if found is None or (found.kind not in kinds and found.why != TAKEN_BACK):
-                self._open.pop(page, None)
-                self.hear(page)
-                taken = {frozenset(other.rows) for other in self._open.values()}
-                found = None
-                for found in self.asker.ask(1 + len(taken), kinds):
-                    if frozenset(found.rows) not in taken:
-                        break
-                if found is None:
-                    return None
-                self._open[page] = found
-        return self.view.question(found)
+            found = self._pages.question(page, kinds, self.asker.ask)
+        return None if found is None else self.view.question(found)
 
     def hear(self, page: str) -> None:
-        """Note that a page is alive, and release the questions of pages that are not."""
+        """Note that a page is alive."""
         with self.lock:
-            now = time.monotonic()
-            self._heard[page] = now
-            for other in [other for other, last in self._heard.items() if now - last > SILENCE]:
-                del self._heard[other]
-                self._open.pop(other, None)
+            self._pages.hear(page)
 
     # What is known
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,11 @@ class Shown:
         return [order[self.labels[order] == m] for m in range(self.n_classes)]
 
     @cached_property
+    def doubtful(self) -> list[Ints]:
+        """Rows of each class, those of least confidence first."""
+        return [rows[np.argsort(self.confidence[rows], kind="stable")] for rows in self.members]
+
+    @cached_property
     def profiles(self) -> Profiles:
         """How each class differs from all points together, by some of the points."""
         points = self.points
@@ -104,7 +110,7 @@ class Shown:
 
     def prepare(self) -> None:
         """Compute now what the first request would have to wait for."""
-        _ = self.members, self.profiles
+        _ = self.members, self.doubtful, self.profiles
 
     def apart(self, m: int) -> list[str]:
         """What sets a class apart, in words."""
@@ -177,13 +183,10 @@ def members(shown: Shown, known: Known, face: int, m: int, kind: str, n: int) ->
     list of int
         Rows, the most typical or the most doubtful first, without the face.
     """
-    rows = shown.members[m]
     if kind == "typical":
-        return [row for row in rows[: n + 1].tolist() if row != face][:n]
-    sure = shown.confidence[rows]
-    order = rows[np.argsort(sure, kind="stable")]
-    found = (row for row in order.tolist() if row != face and known.relation(row, face) is None)
-    return [row for row, _ in zip(found, range(n), strict=False)]
+        return [row for row in shown.members[m][: n + 1].tolist() if row != face][:n]
+    open_ = (int(row) for row in shown.doubtful[m] if row != face and known.relation(int(row), face) is None)
+    return list(islice(open_, n))
 
 
 def doubts(shown: Shown, links: tuple[Answer, ...], kept: set[Pair], points: Points) -> dict[Pair, str]:

@@ -87,7 +87,8 @@ function written(done) {
   }
   const where = made("p", "Written to ");
   where.append(made("code", done.folder), ":");
-  const parts = [where, files, ...done.sentences.map(sentence), sentence("The command that does it again:"), command(done.command)];
+  const more = done.sentences.filter((text) => !text.includes("labels.csv")); // what the list says already
+  const parts = [where, files, ...more.map(sentence), sentence("The command that does it again:"), command(done.command)];
   if (done.predict) parts.push(sentence("The command for other points:"), command(done.predict));
   return parts;
 }

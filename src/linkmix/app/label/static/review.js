@@ -9,8 +9,9 @@ const OTHER = { same: "different", different: "same" };
 
 export async function drawReview() {
   const { links, disagreements } = await (await ask("/api/review")).json();
-  const disputed = new Set(disagreements.map((one) => String(one.rows)));
-  const items = [...disagreements.map(disagreement), ...links.filter((link) => !disputed.has(String(link.rows))).map(doubtful)];
+  const pairOf = ({ rows }) => String([...rows].sort((a, b) => a - b));
+  const disputed = new Set(disagreements.map(pairOf));
+  const items = [...disagreements.map(disagreement), ...links.filter((link) => !disputed.has(pairOf(link))).map(doubtful)];
   find("doubts-title").textContent = items.length ? `Worth a second look (${items.length})` : "Worth a second look";
   redraw(find("doubts"), items.length ? items : [made("li", "Nothing stands out.", { class: "quiet" })]);
 }

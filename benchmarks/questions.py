@@ -3,13 +3,18 @@
     python -m benchmarks.questions --seeds 20 --jobs 2 --out results-questions
     python -m benchmarks.questions --strategies cover,random --data iris,wine --seeds 2
     python -m benchmarks.questions --vary early,cells --questions 80 --seeds 2 --out results-settings
+    python -m benchmarks.questions --strategies cover --unknown-number --wrong 0 --data eleven --seeds 2-4
+    python -m benchmarks.questions --strategies cover --people one,two,program --wrong 0.1,0.2 --seeds 2-4
 
 Every strategy asks 160 questions; a share of the answers is wrong. All of them use the same model, which is refitted
 every 10 answers, and every 20 from the 40th on. Runs are kept in a journal as they end; a command that was stopped goes
 on where it was. ``--vary`` halves and doubles tuned constants of `cover` by name, or all of them (``--vary all``); a
-share above one half is moved half of the way to one instead of doubled. The page has the mean adjusted Rand index and
-purity of `predict` against the number of questions, what a supervised Gaussian reaches, how many questions it takes to
-reach 90 % of that, and how well the stop signal tells how much labels will change.
+share above one half is moved half of the way to one instead of doubled. ``--unknown-number`` runs each strategy again
+without telling it the number of classes; "eleven" data sets are the eight, glass, vehicle and eight letters, for which
+``LINKMIX_DATA`` must be set. ``--people`` says who answers: one person; two by name in turn, one of whom gives a tenth
+of the wrong answers and the other one the rest; or a program, which answers the same when asked again. The page has the
+mean adjusted Rand index and purity of `predict` against the number of questions, what a supervised Gaussian reaches,
+how many questions it takes to reach 90 % of that, and how well the stop signal tells how much labels will change.
 """
 
 import argparse
@@ -28,13 +33,13 @@ from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks.number_of_classes import points_of
 from linkmix import purity
 from linkmix.basics.journal import Journal
 from linkmix.densities import Gaussian
 from linkmix.engine import most_probable_classes, starts
 from linkmix.engine.starts import match_labels
-from linkmix.queries import STRATEGIES, Questioner, QuestionSettings
-from linkmix.study.paper.protocol import load
+from linkmix.queries import STRATEGIES, Answer, Questioner, QuestionSettings
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -43,7 +48,12 @@ DATA = (
     *("thyroid", "iris", "wine", "digits@1000", "segment@1000", "pendigits@1000"),
     *("mnist-4567@1000", "mnist-4567-10@1000"),
 )
+ELEVEN = (*DATA, "glass", "vehicle", "letter-8@1000")
+UNKNOWN = "number unknown"
+PEOPLE = {"one": "", "two": "two people", "program": "a program"}
+CAREFUL = 0.2  # of two people, the share of wrong answers of the careful one, over that of both
 N_QUESTIONS = 160
+FALL = 0.03
 SHOWN = (0, 10, 20, 40, 80, 160)
 TARGETS = {0.0: (None, 0.70, 0.73, 0.76, 0.81, 0.84), 0.1: (None, 0.70, 0.72, 0.74, 0.76, 0.78)}
 
@@ -63,19 +73,29 @@ def halved_and_doubled(names: list[str]) -> list[str]:
     ]
 
 
-def settings_of(strategy: str) -> tuple[str, QuestionSettings]:
-    """Name of the strategy, and the constants that it is run with."""
-    name, _, varied = strategy.partition(", ")
-    if not varied:
-        return name, QuestionSettings()
-    constant, _, value = varied.partition("=")
-    return name, QuestionSettings(**{constant: type(getattr(QuestionSettings(), constant))(float(value))})
+def settings_of(strategy: str) -> tuple[str, QuestionSettings, set[str]]:
+    """Name of the strategy, the constants that it is run with, and what is special about it."""
+    name, *others = strategy.split(", ")
+    varied = dict(other.split("=") for other in others if "=" in other)
+    values = {constant: type(getattr(QuestionSettings(), constant))(float(v)) for constant, v in varied.items()}
+    return name, QuestionSettings(**values), {other for other in others if "=" not in other}
+
+
+def answer_of(y: np.ndarray, a: int, b: int, n: int, wrong: float, who: set[str], random: Any) -> Answer:
+    """What somebody says about a pair, as the n-th answer."""
+    name, share, draw = None, wrong, random.random()
+    if PEOPLE["two"] in who:
+        name, share = ("careful", CAREFUL * wrong) if n % 2 else ("careless", (2 - CAREFUL) * wrong)
+    elif PEOPLE["program"] in who:  # the same pair gets the same answer
+        name, draw = "program", np.random.default_rng([min(a, b), max(a, b)]).random()
+    same = bool(y[a] == y[b]) != bool(draw < share)
+    return Answer(a, b, "same" if same else "different", name)
 
 
 def simulate(data: str, strategy: str, wrong: float, seed: int, n_questions: int) -> dict[str, Any]:
     """One user who answers all questions of one strategy."""
-    name, settings = settings_of(strategy)
-    X, y = load(data)
+    name, settings, special = settings_of(strategy)
+    X, y = points_of(data)
     n_classes = len(np.unique(y))
     random = np.random.default_rng(seed)
     curve: list[dict[str, float]] = []
@@ -91,13 +111,15 @@ def simulate(data: str, strategy: str, wrong: float, seed: int, n_questions: int
                 "ari": float(adjusted_rand_score(y, predicted)),
                 "purity": purity(y, predicted),
                 "signal": asker.stop_signal,
+                "off": abs(asker.n_classes - n_classes),
             }
         )
 
     begin = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        asker = Questioner(X, n_classes, strategy=name, wrong=wrong, random_state=seed, settings=settings)
+        known = None if UNKNOWN in special else n_classes
+        asker = Questioner(X, known, strategy=name, wrong=wrong, random_state=seed, settings=settings)
         score(0)
         for n in range(1, n_questions + 1):
             asked = time.perf_counter()
@@ -105,9 +127,7 @@ def simulate(data: str, strategy: str, wrong: float, seed: int, n_questions: int
             waits.append(time.perf_counter() - asked)
             if not len(pairs):  # all is known
                 break
-            a, b = pairs[0]
-            same = bool(y[a] == y[b]) != bool(random.random() < wrong)
-            asker.answer(a, b, "same" if same else "different")
+            asker.said.add(answer_of(y, *pairs[0].tolist(), n, wrong, special, random))
             if n % 10 == 0 and (n <= 40 or n % 20 == 0):
                 asker.refit()
                 score(n)
@@ -117,7 +137,8 @@ def simulate(data: str, strategy: str, wrong: float, seed: int, n_questions: int
     for point, labels in zip(curve, labelings, strict=True):  # what the next 20 answers changed
         later = next((other for p, other in zip(curve, labelings, strict=True) if p["n"] >= point["n"] + 20), None)
         if later is not None:
-            point["change"] = float((match_labels(later, labels, n_classes)[later] != labels).mean())
+            most = int(max(later.max(), labels.max())) + 1
+            point["change"] = float((match_labels(later, labels, most)[later] != labels).mean())
     return {
         "data": data,
         "strategy": strategy,
@@ -131,7 +152,7 @@ def simulate(data: str, strategy: str, wrong: float, seed: int, n_questions: int
 
 def supervised(data: str) -> float:
     """Adjusted Rand index of one shrunk Gaussian for each true class."""
-    X, y = load(data)
+    X, y = points_of(data)
     Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     density = Gaussian(reg_covar=1e-4, shrinkage=Z.shape[1] + 2.0)
     moments = starts.from_classes(density, Z, y, starts.Shape(len(np.unique(y))), np.random.RandomState(0))
@@ -164,7 +185,7 @@ def write(rows: list[dict[str, Any]], folder: Path) -> None:
     """Tables and a plot."""
     table = tidy(rows)
     lines = []
-    names = [name for name in DATA if name in set(table["data"])]
+    names = [name for name in ELEVEN if name in set(table["data"])]
     ceiling = {name: supervised(name) for name in names}
     for wrong, part in table.groupby("wrong"):
         for measure in ("ari", "purity"):
@@ -179,6 +200,12 @@ def write(rows: list[dict[str, Any]], folder: Path) -> None:
                 wanted = dict(zip(SHOWN, TARGETS.get(wrong, (None,) * len(SHOWN)), strict=True))
                 goals = [" " if wanted[n] is None else f"{wanted[n]:.2f}" for n in shown]
                 lines.append("| target | | " + " | ".join(goals) + " |")
+        if (part["off"] > 0).any():
+            off = part.groupby(["strategy", "n", "data"])["off"].mean().groupby(["strategy", "n"]).mean().unstack()
+            lines += ["\nError of the number of classes", "", "| strategy | " + " | ".join(map(str, shown)) + " |"]
+            lines += ["|---|" + "---|" * len(shown)]
+            lines += [f"| {one} | " + " | ".join(f"{row[n]:.2f}" for n in shown) + " |" for one, row in off.iterrows()]
+        lines += [f"\n{sentence}" for sentence in falls(part)]
         lines += [
             "\nQuestions until 90 % of the supervised Gaussian is reached, and the mean of the sets that of its mean",
             "",
@@ -207,6 +234,20 @@ def write(rows: list[dict[str, Any]], folder: Path) -> None:
     (folder / "questions.md").write_text("\n".join(lines).lstrip() + "\n", encoding="utf-8")
     draw(table, folder / "questions.png")
     print("\n".join(lines))
+
+
+def falls(table: pd.DataFrame) -> list[str]:
+    """How often a refit made the labels worse, for each strategy."""
+    sentences = []
+    for strategy, part in table.groupby("strategy"):
+        ordered = part.sort_values("n").groupby(["data", "seed"])["ari"]
+        down = -ordered.diff()
+        n_runs, lost = len(ordered), down[down > FALL]
+        sentences.append(
+            f"{strategy}: {len(lost)} refits of {n_runs} runs lower the adjusted Rand index by more than {FALL}, by "
+            f"{lost.sum() / n_runs:.3f} in a run."
+        )
+    return sentences
 
 
 def reached(curve: pd.Series, goal: float) -> str:
@@ -249,7 +290,9 @@ def main() -> None:
     parser.add_argument("--strategies", default=",".join(STRATEGIES))
     parser.add_argument("--data", default=",".join(DATA))
     parser.add_argument("--wrong", default="0,0.1")
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", default="20", help="number of draws, or the first and the last, such as 2-4")
+    parser.add_argument("--unknown-number", action="store_true", help="also without telling the number of classes")
+    parser.add_argument("--people", default="one", help="who answers: one, two or program, or several of these")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--vary", help="constants of cover to halve and double, by name, or all")
     parser.add_argument("--questions", type=int, default=N_QUESTIONS)
@@ -257,9 +300,16 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     shares = [float(share) for share in options.wrong.split(",")]
-    names = options.data.split(",")
+    names = list(ELEVEN) if options.data == "eleven" else options.data.split(",")
     strategies = halved_and_doubled(options.vary.split(",")) if options.vary else options.strategies.split(",")
-    tasks = [(d, s, w, seed) for seed, w, s, d in product(range(options.seeds), shares, strategies, names)]
+    strategies = [
+        ", ".join(part for part in (one, PEOPLE[people], number) if part)
+        for one, people in product(strategies, options.people.split(","))
+        for number in ("", UNKNOWN)[: 1 + options.unknown_number]
+    ]
+    first, _, last = options.seeds.rpartition("-")
+    draws = range(int(first), int(last) + 1) if first else range(int(last))
+    tasks = [(d, s, w, seed) for seed, w, s, d in product(draws, shares, strategies, names)]
     write(run(tasks, options.out / "questions.jsonl", options.jobs, options.questions), options.out)
 
 

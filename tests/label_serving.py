@@ -11,6 +11,7 @@ import numpy as np
 
 from linkmix.app.label import server
 from linkmix.app.label.session import Session
+from linkmix.app.results import Origin
 from linkmix.tables import read_points
 
 # Children are forked from a process that has imported everything, so that 50 starts take seconds.
@@ -42,7 +43,7 @@ def free_port() -> int:
 
 def run(points: Path, links: Path, port: int, token: str | None, wrong: float, noise: bool) -> None:
     listener = server.listen("127.0.0.1", port)
-    session = Session(read_points(points), 3, links, points.parent, wrong=wrong, noise=noise)
+    session = Session(read_points(points), 3, links, points.parent, origin=Origin(points), wrong=wrong, noise=noise)
     server.serve(session, points.name, listener, token=token)
 
 

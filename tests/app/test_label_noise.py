@@ -3,12 +3,13 @@
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from test_label_page import after, message, page_of, rows_of
+from test_label_page import after, message, page_of, rows_of, view
 
 from browser import chromium
 from label_serving import Serving, write_points
 from linkmix.app.cli import main
-from linkmix.app.label.session import NotPossible, Session
+from linkmix.app.label.requests import NotPossible
+from linkmix.app.label.session import Session
 from linkmix.basics.errors import BadFile
 from linkmix.tables import read_ids, read_points
 
@@ -100,17 +101,21 @@ def test_neither_on_the_page(browser, tmp_path):
         with page_of(browser, serving.url) as page:
             first = after(page, lambda: page.keyboard.press("n"))
             message(page, "Saved: 2 points have no class.")
+            view(page, "review")
             page.wait_for_selector('#nowhere-title:text-is("No class (2)")')
             second = after(page, lambda: page.click("text=A: no class"))
             message(page, "Saved: no class.")
             page.wait_for_selector('#nowhere-title:text-is("No class (3)")')
             gone = {*first.split(), second.split()[0]}
             assert not gone & set(rows_of(page).split())
+            view(page, "map")
             page.wait_for_selector('#legend li:has-text("no class")')
+            view(page, "review")
             page.click(f'[aria-label="Remove that p{second.split()[0]} has no class"]')
             page.wait_for_selector('#nowhere-title:text-is("No class (2)")')
             page.keyboard.press("z")
             page.wait_for_selector('#nowhere-title:text-is("No class (3)")')
+            view(page, "progress")
             assert "Said to have no class\n3" in page.inner_text("#counts")
         said = [(one["entry"], one.get("ids")) for one in serving.entries() if one["entry"] == "nowhere"]
         assert said == [("nowhere", [f"p{row}" for row in first.split()]), ("nowhere", [f"p{second.split()[0]}"])]

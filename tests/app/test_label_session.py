@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from label_serving import IDS, write_points
 from linkmix.app.label.answers import Record, fold
 from linkmix.app.label.cards import Cards
-from linkmix.app.label.session import MOST_TOGETHER, NotPossible, Session
+from linkmix.app.label.requests import MOST_TOGETHER, NotPossible
+from linkmix.app.label.session import Session
 from linkmix.basics.errors import BadFile
+from linkmix.basics.journal import entries_in
 from linkmix.queries import SAID
 from linkmix.tables import Points, read_links, read_points
 
@@ -82,7 +84,7 @@ def test_links_are_the_last_word_of_each_person(steps):
         assert len(links) == len(expected)
         assert list(record.said.turns) == [entry["key"] for entry in lasting]
         answered = [entry["said"] for entry in lasting if entry["entry"] == "answer"]
-        assert record.counts == {said: answered.count(said) for said in SAID}
+        assert record.counts == {said: answered.count(said) for said in (*SAID, "which", "group")}
     assert one_by_one.said.links == at_once.said.links  # in the same order
     assert list(one_by_one.said) == list(at_once.said)
 
@@ -105,7 +107,7 @@ def test_answers_are_there_after_a_new_start_and_in_the_file_of_links(points_fil
         after = session.status()
         for name in ("counts", "links", "n_links", "annotators", "table"):
             assert after[name] == before[name], name
-        assert after["counts"] == {"same": 1, "different": 1, "unsure": 1, "skip": 0}
+        assert after["counts"] == {"same": 1, "different": 1, "unsure": 1, "skip": 0, "which": 0, "group": 0}
         session.write({"entry": "undo", "key": "k5"})  # of k4: nothing is forgotten
     assert "p5" not in links_file(points_file)
 
@@ -117,7 +119,7 @@ def test_a_key_counts_once_also_after_a_new_start(points_file):
             session.write(answer("k2", 1, 2))
             session.write({"entry": "undo", "key": "k3"})
             session.write({"entry": "undo", "key": "k3"})
-            assert session.n_links == {"same": 1, "different": 0}
+            assert session.view.n_links == {"same": 1, "different": 0}
             assert session.status()["counts"]["same"] == 1
 
 
@@ -125,7 +127,7 @@ def test_links_that_were_there_stay_with_confidence_and_annotator(points_file):
     original = "a,b,kind,confidence,annotator\np0,p1,must,0.75,eva\np0,p50,cannot,,\n"
     points_file.with_name("links.csv").write_text(original)
     with opened(points_file) as session:
-        assert session.n_links == {"same": 1, "different": 1}
+        assert session.view.n_links == {"same": 1, "different": 1}
         with pytest.raises(NotPossible, match="nothing of yours to undo"):
             session.write({"entry": "undo", "key": "k0"})
         session.write(answer("k1", 2, 3))
@@ -143,10 +145,10 @@ def test_a_file_that_was_edited_is_taken_in_and_a_lost_one_written_again(points_
         session.write(answer("k2", 2, 3))
     path.write_text("a,b,kind\np0,p1,must\np7,p55,cannot\n")  # one removed, one added
     with opened(points_file) as session:
-        assert session.n_links == {"same": 1, "different": 1}
+        assert session.view.n_links == {"same": 1, "different": 1}
     path.unlink()
     with opened(points_file) as session:
-        assert session.n_links == {"same": 1, "different": 1}
+        assert session.view.n_links == {"same": 1, "different": 1}
     assert path.read_text() == "a,b,kind\np0,p1,must\np7,p55,cannot\n"
 
 
@@ -159,7 +161,7 @@ def test_a_file_from_before_a_crash_is_not_taken_for_an_edited_one(points_file):
         session.write(answer("k2", 2, 3))
     path.write_text(old)  # as if the crash had come just before the new file took its place
     with opened(points_file) as session:
-        assert session.n_links == {"same": 2, "different": 0}
+        assert session.view.n_links == {"same": 2, "different": 0}
     assert "p2,p3,must" in path.read_text()
 
 
@@ -180,8 +182,8 @@ def test_many_at_once_lose_nothing(points_file):
         for thread in threads:
             thread.join()
         assert sum(session.status()["counts"].values()) == 60
-    journal = points_file.with_name("links.csv.journal").read_text().splitlines()
-    keys = [entry["key"] for entry in map(json.loads, journal) if "key" in entry]
+    journal = entries_in(points_file.with_name("links.csv.journal"))
+    keys = [entry["key"] for entry in journal if "key" in entry]
     assert sorted(keys) == sorted(f"{who}-{i}" for who in range(4) for i in range(15))
 
 
@@ -213,11 +215,11 @@ def test_a_link_is_removed_once_and_undo_brings_it_back(points_file):
     with opened(points_file) as session:
         session.write(answer("k1", 0, 1))
         session.write({"entry": "remove", "key": "k2", "rows": [1, 0]})
-        assert session.n_links == {"same": 0, "different": 0}
+        assert session.view.n_links == {"same": 0, "different": 0}
         with pytest.raises(NotPossible, match="no link between these points any more"):
             session.write({"entry": "remove", "key": "k3", "rows": [0, 1]})
         session.write({"entry": "undo", "key": "k4"})
-        assert session.n_links == {"same": 1, "different": 0}
+        assert session.view.n_links == {"same": 1, "different": 0}
 
 
 def test_contradictions_are_worth_a_second_look(points_file):
@@ -250,7 +252,7 @@ def test_where_answers_may_be_wrong_a_surprising_one_is_asked_for_again(points_f
     assert head == "a,b,kind,confidence,annotator,chosen"
     assert sorted(lines) == sorted([f"{first},{second},{kinds[right]},0.9,,yes", "p6,p5,must,0.987805,ida,yes"])
     with opened(points_file) as session:  # as certain as answers are where none is wrong
-        assert session.n_links == {"same": 1 + (right == "same"), "different": 0 + (right != "same")}
+        assert session.view.n_links == {"same": 1 + (right == "same"), "different": 0 + (right != "same")}
         session.write(answer("k6", 7, 8))
     assert "confidence" not in links_file(points_file)
 
@@ -329,7 +331,7 @@ def test_a_link_of_a_point_that_has_left_the_table_does_not_come_back(points_fil
     with opened(points_file) as session:
         with pytest.raises(NotPossible, match="p0 and p59 are not all in the table any more"):
             session.write({"entry": "undo", "key": "k3"})
-        assert session.n_links == {"same": 0, "different": 0}
+        assert session.view.n_links == {"same": 0, "different": 0}
 
 
 def test_rows_may_change_their_order_between_two_starts(points_file):
@@ -387,7 +389,7 @@ def audited(session, n, first=0, page="page"):
 
 def test_an_audit_asks_random_pairs_and_then_says_how_good_the_labels_are(points_file):
     with opened(points_file, n_audit=12) as session:
-        assert session.how_good is None
+        assert session.view.how_good is None
         chosen = audited(session, 5, first=100)
         session.background.wait()
         refits = session.status()["refits"]
@@ -410,7 +412,7 @@ def test_an_audit_asks_random_pairs_and_then_says_how_good_the_labels_are(points
         session.background.wait()
         assert session.status()["refits"] > refits
         audited(session, 1, first=50)
-        assert session.how_good == status["how_good"]
+        assert session.view.how_good == status["how_good"]
     links = read_links(points_file.with_name("links.csv"), IDS)
     assert links.n_chosen == 6
     table = links.to_table()
@@ -418,7 +420,7 @@ def test_an_audit_asks_random_pairs_and_then_says_how_good_the_labels_are(points
         assert ([a, b] in random) != was_chosen
     assert not [pair for pair in random if pair in chosen]
     with opened(points_file, n_audit=12) as session:
-        assert session.how_good == status["how_good"]
+        assert session.view.how_good == status["how_good"]
 
 
 def test_an_audit_goes_on_after_a_new_start(points_file):
@@ -430,14 +432,14 @@ def test_an_audit_goes_on_after_a_new_start(points_file):
         rows = [shown["a"]["row"], shown["b"]["row"]]
         session.write(answer("skipped", *rows, "skip", page="page"))
         status = session.status()
-        coming = session._asker.next(9).tolist()
+        coming = session.asker.next(9).tolist()
     head, *lines = points_file.read_text().splitlines()
     points_file.write_text("\n".join([head, *reversed(lines)]) + "\n")  # rows have other numbers now
     with opened(points_file, n_audit=6) as session:
         again = session.status()
         assert again["audit"] == status["audit"] == {"answered": 2, "n": 6}
         assert again["counts"] == status["counts"]
-        assert [sorted(59 - row for row in pair) for pair in session._asker.next(9).tolist()] == coming
+        assert [sorted(59 - row for row in pair) for pair in session.asker.next(9).tolist()] == coming
         session.write({"entry": "undo", "key": "k2", "page": "page"})
         session.write({"entry": "undo", "key": "k3", "page": "page"})
         assert session.status()["audit"] == {"answered": 1, "n": 6}
@@ -445,7 +447,7 @@ def test_an_audit_goes_on_after_a_new_start(points_file):
         assert sorted((59 - shown["a"]["row"], 59 - shown["b"]["row"])) == before[1]
         audited(session, 5, first=20)  # classes are symmetric
         assert session.status()["audit"] is None
-        assert "from 6 questions" in session.how_good
+        assert "from 6 questions" in session.view.how_good
 
 
 def test_an_audit_can_be_given_up_and_its_answers_stay(points_file):
@@ -454,12 +456,12 @@ def test_an_audit_can_be_given_up_and_its_answers_stay(points_file):
             session.write({"entry": "give up", "key": "k0"})
         session.write({"entry": "audit", "key": "k1", "page": "page"})
         random = audited(session, 3)
-        assert len(session._asker._state.answers) == 0
+        assert len(session.asker._state.answers) == 0
         session.write({"entry": "give up", "key": "k2", "page": "page"})
         status = session.status()
         assert (status["audit"], status["how_good"]) == (None, None)
         assert session.question("page")["audit"] is None
-        assert len(session._asker._state.answers) == 3
+        assert len(session.asker._state.answers) == 3
     links = read_links(points_file.with_name("links.csv"), IDS)
     assert sorted(links.must.tolist() + links.cannot.tolist()) == sorted(random)
     assert links.n_chosen == 0
@@ -482,7 +484,7 @@ def test_an_edited_file_of_links_gives_an_audit_up(points_file):
     )
     with opened(points_file) as session:
         assert session.status()["audit"] is None
-        assert sum(session.n_links.values()) == 3
+        assert sum(session.view.n_links.values()) == 3
         session.write(answer("k9", 0, 30, "different"))
     links = read_links(path, IDS)
     assert links.must_chosen is None
@@ -492,7 +494,7 @@ def test_an_edited_file_of_links_gives_an_audit_up(points_file):
 def test_an_audit_is_given_up_where_its_points_are_gone(points_file):
     with opened(points_file) as session:
         session.write({"entry": "audit", "key": "k1", "page": "page"})
-        row = session._said.audit.pairs[0][0]
+        row = session.said.audit.pairs[0][0]
     lines = points_file.read_text().splitlines()
     points_file.write_text("\n".join(line for number, line in enumerate(lines) if number != row + 1) + "\n")
     with opened(points_file) as session:
@@ -526,3 +528,21 @@ def test_a_journal_from_before_audits_is_read_as_it_was(points_file):
     assert links_file(points_file).splitlines() == [
         *("a,b,kind,confidence,annotator,chosen", "p0,p1,must,0.9,eva,no", "p5,p6,must,1.0,,yes", "p2,p40,cannot,,,yes")
     ]
+
+
+def test_a_crash_before_each_new_file_of_links_is_in_place_takes_nothing_from_it(points_file, monkeypatch):
+    """The file may stay behind for several starts, in each of which a newer one was announced; it is still ours."""
+    monkeypatch.setattr("linkmix.app.label.session.WRITE_AFTER", 60)  # it is written once in each session, at its end
+    links, journal = points_file.with_name("links.csv"), points_file.with_name("links.csv.journal")
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1))
+    old = links.read_bytes()
+    for number in range(2, 5):
+        with opened(points_file) as session:
+            session.write(answer(f"k{number}", 0, number))
+        links.write_bytes(old)  # as if the process had been killed after the journal was written
+    assert '"links"' not in journal.read_text()
+    with opened(points_file) as session:
+        assert session.view.n_links == {"same": 4, "different": 0}
+        assert session.record.last_turn(None) == "k4"
+    assert '"links"' not in journal.read_text()

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import silhouette_score
 from sklearn.preprocessing import StandardScaler
 
 from linkmix.data import plane as room
@@ -64,3 +66,40 @@ def test_few_points_and_constant_columns_have_a_map(n):
         places, _ = plane(points, NAMES, summarise(points))
         assert places.shape == (n, 2)
         assert np.isfinite(places).all()
+
+
+def test_with_labels_the_map_shows_the_classes():
+    """Against linear discriminant analysis, which spans the same plane; and better than principal components do."""
+    X, y = load_wine(return_X_y=True)
+    places, axes = plane(X, NAMES, summarise(X), labels=y)
+    theirs = LinearDiscriminantAnalysis(n_components=2).fit_transform(X, y)
+    mine, others = (np.linalg.qr(p - p.mean(axis=0))[0] for p in (places, theirs))
+    assert np.linalg.svd(mine.T @ others, compute_uv=False).min() > 0.95
+    assert axes == ["direction in which the classes differ most", "second such direction"]
+    principal, _ = plane(X, NAMES, summarise(X))
+    assert silhouette_score(places, y) > 0.1 + silhouette_score(principal, y)
+
+
+@pytest.mark.parametrize("d", [3, 250])
+def test_two_classes_and_rows_of_none(d):
+    random = np.random.default_rng(0)
+    labels = np.repeat([0, 1, -1], 60)
+    X = random.normal(size=(180, d))
+    X[:, 1] *= 5
+    X[60:120, 2] += 4
+    places, _ = plane(X, NAMES, summarise(X), labels=labels)
+    assert abs(places[:60, 0].mean() - places[60:120, 0].mean()) > 1.5
+    assert abs(places[:60, 1].mean() - places[60:120, 1].mean()) < 1
+    assert np.isfinite(places).all()
+
+
+def test_one_class_has_principal_components():
+    places, axes = plane(X, NAMES, summarise(X), labels=np.zeros(len(X), dtype=int))
+    np.testing.assert_array_equal(places, plane(X, NAMES, summarise(X))[0])
+    assert axes[0].startswith("first principal")
+
+
+def test_some_rows_are_where_they_are_on_the_whole_map():
+    y, rows = load_wine(return_X_y=True)[1], np.array([3, 100, 150])
+    whole, some = (plane(X, NAMES, summarise(X), chosen, y)[0] for chosen in (None, rows))
+    np.testing.assert_allclose(some, whole[rows])

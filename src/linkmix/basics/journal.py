@@ -163,6 +163,26 @@ class Journal:
         self._file.close()
 
 
+def entries_in(path: str | os.PathLike[str]) -> list[Entry]:
+    """The entries of a journal that one process writes, perhaps at this moment; half a line at its end is left out.
+
+    Parameters
+    ----------
+    path : path
+        The file. It is not changed.
+
+    Returns
+    -------
+    list of dict
+
+    Raises
+    ------
+    BadFile
+        If a line is not as it was written.
+    """
+    return _read(Path(path), Path(path).read_bytes())[0]
+
+
 def _compact(entry: Entry) -> bytes:
     return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode()
 

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -303,6 +303,37 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
             state["feature_names_in_"] = columns.names
         kept = {name: value for name, value in vars(self).items() if name.startswith("_") or not name.endswith("_")}
         self.__dict__ = {**kept, **state}
+
+    def with_names(self, names: Sequence[str]) -> Self:
+        """A copy of this fitted estimator whose classes have names, one for each.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names in the order of ``classes_``.
+
+        Returns
+        -------
+        estimator
+            Its ``classes_``, ``labels_`` and predictions are names; -1 stays the label of no class, as text.
+
+        Examples
+        --------
+        >>> from linkmix import LinkMixture
+        >>> model = LinkMixture(2, random_state=0).fit([[0.0], [0.1], [9.0], [9.1]])
+        >>> sorted(set(model.with_names(["low", "high"]).predict([[0.0], [9.0]])))
+        ['high', 'low']
+        """
+        check_is_fitted(self)
+        given, n_classes = tuple(map(str, names)), len(self.classes_)
+        if len(given) != n_classes or len(set(given)) < n_classes:
+            raise ValueError(f"{given} names {len(set(given))} of {n_classes} classes: give each a name of its own")
+        found = copy(self)
+        found.__dict__ = {**vars(self), "_names": given, "classes_": np.array(given)}
+        number_of = {name: number for number, name in enumerate(self.classes_.tolist())}
+        labels = np.array([number_of.get(label, -1) for label in np.asarray(self.labels_).tolist()], dtype=np.int64)
+        found.labels_ = _label_names(vars(found))[labels]
+        return found
 
     def _earlier_names(self, points: Floats | Table) -> tuple[str, ...]:
         """Names of classes that this fit is to keep from an earlier one."""

@@ -1,8 +1,9 @@
 """Answers about pairs of rows: recording and undoing them, and the links that follow from them."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from linkmix.links import Links
@@ -69,17 +70,17 @@ def pair_of(a: int, b: int) -> Pair:
     return (a, b) if a <= b else (b, a)
 
 
-def lead(answers: Iterable[Answer]) -> int:
-    """How many more answers say "same" than "different"."""
-    return sum((answer.said == "same") - (answer.said == "different") for answer in answers)
+def lead(answers: Iterable[Answer], weights: Mapping[str | None, float] = MappingProxyType({})) -> float:
+    """How many more answers say "same" than "different", each counted by the weight of its annotator, or as one."""
+    return sum(weights.get(one.annotator, 1.0) * ((one.said == "same") - (one.said == "different")) for one in answers)
 
 
-def confidence(lead: int, wrong: float) -> float:
+def confidence(lead: float, wrong: float) -> float:
     """Probability that the majority of the answers about a pair is right.
 
     Parameters
     ----------
-    lead : int
+    lead : float
         By how many answers the majority leads.
     wrong : float
         Share of answers that are wrong.
@@ -260,6 +261,12 @@ class Answers:
         if not self._auditing:
             return None
         return self._audits[-1].after({one.pair: one.said for one in self._all if not (one.chosen or one.given)})
+
+    @property
+    def audits(self) -> tuple[Quality, ...]:
+        """What each complete audit found, the oldest first; nothing of one without answers."""
+        complete = self._audits[:-1] if self._auditing else self._audits
+        return tuple(audit.quality for audit in complete if audit.quality is not None)
 
     @property
     def quality(self) -> Quality | None:

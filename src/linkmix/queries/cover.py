@@ -32,6 +32,9 @@ class Neighbourhoods(Groups):
         super().__init__()
         self.Z = ground.Z
         self.n_classes = ground.n_classes
+        self.unknown = ground.unknown
+        self.n_apart = self.n_merged = 0  # answers about two neighbourhoods, by what they said
+        self.in_vain, self.waited = 0, 0  # of these, how many in a row said "different"; answers since the last one
         self.new = ground.settings.new
         self.open: dict[int, Open] = {}
         self.given_up: set[int] = set()
@@ -55,7 +58,7 @@ class Neighbourhoods(Groups):
     def complete(self) -> bool:
         """Whether every class has been seen: as many neighbourhoods as classes, and all of them differ."""
         n = len(self.members)
-        return n == self.n_classes and all(len(self.apart[g]) == n - 1 for g in self.members)
+        return not self.unknown and n == self.n_classes and all(len(self.apart[g]) == n - 1 for g in self.members)
 
     def distances(self, row: int) -> dict[int, float]:
         """Squared distance of a row to the nearest member of each neighbourhood."""
@@ -74,18 +77,19 @@ class Neighbourhoods(Groups):
         if not answer.is_link:
             self.given_up.update(row for row in (a, b) if row not in self.of and row not in self.open)
             return
+        self.waited += 1
         if b not in self.of and a in self.of:
             a, b = b, a
         if b not in self.of:
             self._settle(b, b)
         if a in self.of:
-            self._relate(self.of[a], self.of[b], said == "same")
+            self._compare(self.of[a], self.of[b], said == "same")
             return
-        if a not in self.open:
-            self.open[a] = Open(self._prior(a))
         if said == "same":
             self._settle(a, self.of[b])
             return
+        if a not in self.open:
+            self.open[a] = Open(self._prior(a))
         self.open[a] = Open(self.open[a].prior, (*self.open[a].different, b))
         left = self.members.keys() - self.excluded(a)
         if self.complete:
@@ -93,6 +97,13 @@ class Neighbourhoods(Groups):
                 self._settle(a, next(iter(left)))
         elif sum(weight for g, weight in self.open[a].prior.items() if g in left) < self.new:
             self._settle(a, a)
+
+    def _compare(self, one: int, other: int, same: bool) -> None:
+        """Process an answer about two neighbourhoods."""
+        if one != other and other not in self.apart[one]:
+            self.n_apart, self.n_merged = self.n_apart + (not same), self.n_merged + same
+            self.in_vain, self.waited = 0 if same else self.in_vain + 1, 0
+        self._relate(one, other, same)
 
     def _prior(self, row: int) -> dict[int, float]:
         squares = self.distances(row)
@@ -135,10 +146,13 @@ def cover(state: State) -> Pair | None:
     known = Neighbourhoods.after(state)
     aside = state.set_aside()
     turn = sum(answer.is_link for answer in state.answers)
-    merging = len(known.members) > state.ground.n_classes and turn % 10 < state.ground.settings.merge_turns
+    settings = state.ground.settings
+    too_many = len(known.members) > state.ground.n_classes and turn % 10 < settings.merge_turns
+    if state.ground.unknown:  # there may be fewer classes
+        too_many |= known.waited >= 2 ** min(known.in_vain, settings.most_in_vain) - 1
     questions = (
         *(_placing(state, known, row) for row in reversed(list(known.open))),
-        *([_merging(known)] if merging else []),
+        *([merging(known)] if too_many else []),
     )
     for question in questions:
         for pair in question:
@@ -152,13 +166,34 @@ def cover(state: State) -> Pair | None:
             if pair_of(*pair) not in aside:
                 return pair
         left = left[left != row]
-    return next((pair for pair in _merging(known) if pair_of(*pair) not in aside), None)
+    return next((pair for pair in merging(known) if pair_of(*pair) not in aside), None)
 
 
 def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
     """The central row of the cell with the largest mass times distance times uncertainty."""
+    score, central = scored_cells(state, known, left)
+    return int(central[np.argmax(score)])
+
+
+def scored_cells(state: State, known: Neighbourhoods, left: Ints) -> tuple[Floats, Ints]:
+    """Mass times distance times uncertainty of each cell, by the rows that are left in it, and its central row.
+
+    Parameters
+    ----------
+    state : State
+    known : Neighbourhoods
+    left : ndarray of shape (n_left,)
+        Candidates that may be asked about, in ascending order; at least one.
+
+    Returns
+    -------
+    score : ndarray of shape (n_cells,)
+        For cells with a row that is left.
+    central : ndarray of shape (n_cells,)
+        The row that is nearest to the centre of each of these cells.
+    """
     cell, centres = state.ground.cells
-    place = np.searchsorted(state.ground.candidates, left)
+    place = cell[np.searchsorted(state.ground.candidates, left)]
     Z, settings = state.ground.Z, state.ground.settings
     answered = np.array([*known.of, *known.open], dtype=np.int64)
     squares = squared_distances(Z[left], Z[answered]).min(axis=1) if len(answered) else np.ones(len(left))
@@ -166,11 +201,11 @@ def _largest(state: State, known: Neighbourhoods, left: Ints) -> int:
         weights = np.sqrt(squares) * (settings.early_doubt + state.entropy(left))
     else:
         weights = squares * (settings.doubt + state.entropy(left))
-    score: Floats = np.bincount(cell[place], weights=weights, minlength=len(centres)).astype(np.float64)
-    score[np.bincount(cell[place], minlength=len(centres)) == 0] = -1.0
-    best = int(np.argmax(score))
-    rows = left[cell[place] == best]
-    return int(rows[np.argmin(((Z[rows] - centres[best]) ** 2).sum(axis=1))])
+    score = np.bincount(place, weights=weights, minlength=len(centres)).astype(np.float64)
+    off_centre = ((Z[left] - centres[place]) ** 2).sum(axis=1)
+    order = np.lexsort((off_centre, place))
+    used, first = np.unique(place[order], return_index=True)
+    return score[used], left[order[first]]
 
 
 def _placing(state: State, known: Neighbourhoods, row: int) -> Iterable[Pair]:
@@ -195,7 +230,7 @@ def _placing(state: State, known: Neighbourhoods, row: int) -> Iterable[Pair]:
         yield from ((row, int(member)) for member in near)
 
 
-def _merging(known: Neighbourhoods) -> Iterable[Pair]:
+def merging(known: Neighbourhoods) -> Iterable[Pair]:
     """Pairs of rows from neighbourhoods that may still be in the same class, closest first."""
     names = list(known.members)
     rows = np.array([row for g in names for row in known.members[g]], dtype=np.int64)

@@ -3,17 +3,24 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import expit, logit
 
+from linkmix.basics.arrays import Floats
 from linkmix.links import Links
 from linkmix.queries.answers import Answer, Pair, as_links, by_pair, confidence, lead
 from linkmix.queries.state import State
+
+ROUNDS = 10
+"""How often the error rates of people are computed in turn with what is true."""
+LEAST_WRONG, MOST_WRONG = 0.01, 0.45
+"""Bounds on the share of answers of a person that are wrong."""
 
 
 def settled(state: State) -> tuple[State, Pair | None]:
     """The answers to believe, and a pair to ask about again.
 
     A pair is settled by a lead of two answers, by a lead of one that does not surprise the model, or by three answers.
-    If answers are always right, the first one settles it.
+    Of several people, answers count by how often each is right. If answers are always right, the first one settles it.
 
     Parameters
     ----------
@@ -33,13 +40,12 @@ def settled(state: State) -> tuple[State, Pair | None]:
     silent = [answer for answer in state.answers if not answer.is_link]
     aside = state.set_aside()
     believed, again = [], None
-    about = by_pair(state.answers)
-    ends = np.array([*about], dtype=np.int64).reshape(-1, 2)
-    same = np.einsum("ij,ij->i", state.probabilities[ends[:, 0]], state.probabilities[ends[:, 1]])
+    about, weight = by_pair(state.answers), weights(state)
+    same = _together(state, [*about])
     for (pair, answers), together in zip(about.items(), same.tolist(), strict=True):
-        ahead = lead(answers)
+        ahead = lead(answers, weight)
         surprising = (together if ahead > 0 else 1 - together) < settings.again
-        is_open = ahead == 0 or (abs(ahead) == 1 and surprising)
+        is_open = abs(ahead) < 0.5 or (abs(ahead) < 1.5 and surprising)
         if is_open and len(answers) < settings.most_times and pair not in aside:
             again = answers[0]
         if ahead:
@@ -47,7 +53,55 @@ def settled(state: State) -> tuple[State, Pair | None]:
     return replace(state, answers=(*believed, *silent)), None if again is None else (again.a, again.b)
 
 
-def believed_links(state: State) -> Links:
+def weights(state: State) -> dict[str | None, float]:
+    """How much the answers of each person count, in units of one answer of which the expected share is wrong.
+
+    How often each of several people is wrong follows from what others say about the same pairs and from the model.
+
+    Parameters
+    ----------
+    state : State
+        With all answers, of which some may be wrong.
+
+    Examples
+    --------
+    Row 1 is like row 0, and row 2 is not. Eva is right, Max is not.
+
+    >>> from linkmix.queries.state import Ground
+    >>> ground = Ground(np.zeros((3, 1)), np.arange(3), 2, wrong=0.1)
+    >>> said = [Answer(0, 1, "same", "eva"), Answer(0, 2, "different", "eva"), Answer(1, 2, "different", "eva")]
+    >>> said += [Answer(0, 1, "different", "max"), Answer(0, 2, "same", "max"), Answer(1, 2, "same", "max")]
+    >>> found = weights(State(ground, tuple(said * 2), np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]])))
+    >>> found["eva"] > 1 > found["max"] > 0
+    True
+    """
+    links = [answer for answer in state.answers if answer.is_link]
+    names = {answer.annotator: i for i, answer in enumerate({one.annotator: one for one in links}.values())}
+    if len(names) < 2:
+        return dict.fromkeys(names, 1.0)
+    settings, wrong = state.ground.settings, state.ground.wrong
+    pairs = {pair: k for k, pair in enumerate(dict.fromkeys(answer.pair for answer in links))}
+    pair = np.array([pairs[answer.pair] for answer in links])
+    who = np.array([names[answer.annotator] for answer in links])
+    sign = np.array([1.0 if answer.said == "same" else -1.0 for answer in links])
+    by_model = logit(np.clip(_together(state, [*pairs]), settings.again, 1 - settings.again))
+    rate = np.full(len(names), wrong)
+    for _ in range(ROUNDS):
+        same = expit(by_model + np.bincount(pair, -sign * logit(rate)[who], len(pairs)))
+        is_wrong = np.where(sign > 0, 1 - same[pair], same[pair])
+        n_wrong, n_said = np.bincount(who, is_wrong), np.bincount(who)
+        rate = (n_wrong + settings.prior_answers * wrong) / (n_said + settings.prior_answers)
+        rate = np.clip(rate, LEAST_WRONG, MOST_WRONG)
+    return {name: float(logit(rate[i]) / logit(wrong)) for name, i in names.items()}
+
+
+def _together(state: State, pairs: list[Pair]) -> Floats:
+    """Probability by the model that the rows of each pair are of one class."""
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return np.asarray(np.einsum("ij,ij->i", state.probabilities[ends[:, 0]], state.probabilities[ends[:, 1]]))
+
+
+def believed_links(state: State, trust: float = 1.0) -> Links:
     """Answers as links, each with the probability that it is right.
 
     If answers may be wrong, the probability follows from the lead on each pair, and links that contradict each other
@@ -76,9 +130,10 @@ def believed_links(state: State) -> Links:
     if not wrong:
         return as_links(state.known.kept)
     about = by_pair(state.answers)
-    leads = {pair: lead(answers) for pair, answers in about.items()}
+    weight = weights(state)
+    leads = {pair: lead(answers, weight) for pair, answers in about.items()}
     must, cannot = (
-        {pair: confidence(n * sign, wrong) for pair, n in leads.items() if n * sign > 0} for sign in (1, -1)
+        {pair: confidence(n * sign * trust, wrong) for pair, n in leads.items() if n * sign > 0} for sign in (1, -1)
     )
     return Links(
         [*must],

@@ -1,6 +1,6 @@
 """The `Questioner`: holds points and answers, picks the next pair to ask about, and refits the model."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from types import MappingProxyType
@@ -23,6 +23,9 @@ from linkmix.queries.answers import SAID, Answer, Answers, Said, as_answers, as_
 from linkmix.queries.audit import N_QUESTIONS, Audit, draw
 from linkmix.queries.cover import cover
 from linkmix.queries.doubts import believed_links, settled
+from linkmix.queries.number import groups_apart, likely_number
+from linkmix.queries.questions import KINDS, Kind, Question, answers_to
+from linkmix.queries.quick import quick
 from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, labels_with_answers, refit
 from linkmix.queries.settings import QuestionSettings
 from linkmix.queries.state import Ground, RowProbabilities, State
@@ -45,6 +48,10 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 )
 """All strategies by name; "cover" is ours."""
 
+AUDITED = "A random pair, to measure how good the labels are."
+AGAIN = "The earlier answer about this pair surprised the model, so it asks again."
+BY_STRATEGY = "The chosen strategy asks about this pair next."
+
 
 class Questioner:
     """Asks which pairs of points belong together, and learns from the answers.
@@ -53,8 +60,8 @@ class Questioner:
     ----------
     X : array-like of shape (n_samples, n_features), or a table of pandas, polars or pyarrow
         The points. NaN marks a missing value. A table may have columns of every kind.
-    n_classes : int
-        Number of classes.
+    n_classes : int, optional
+        Number of classes. If it is not given, it is not known: the points decide first, then the answers do.
     kinds : mapping of str to str, optional
         What some columns of a table are, as in `AutoLinkMixture`.
     strategy : str, default="cover"
@@ -89,6 +96,10 @@ class Questioner:
         The answers in order, including "unsure" and "skip", without the given links.
     model : AutoLinkMixture
         The current model, for points in the units of `X`.
+    n_classes : int
+        Number of classes of the current model.
+    another_class : str or None
+        A sentence if one more class is likely.
     probabilities : ndarray of shape (n_samples, n_classes)
         Its class probabilities for each point, from the point alone, calibrated. Computed when it is asked for.
     labels : ndarray of shape (n_samples,)
@@ -119,7 +130,7 @@ class Questioner:
     def __init__(
         self,
         X: PointsLike,
-        n_classes: int,
+        n_classes: int | None = None,
         *,
         kinds: Mapping[str, str] | None = None,
         strategy: str = "cover",
@@ -131,7 +142,6 @@ class Questioner:
         random_state: int = 0,
         settings: QuestionSettings | None = None,
     ) -> None:
-        check_number("n_classes", n_classes, Integral, 1)
         check_number("max_candidates", max_candidates, Integral, 2)
         check_number("random_state", random_state, Integral, 0)
         check_choice("strategy", strategy, STRATEGIES)
@@ -142,8 +152,7 @@ class Questioner:
         self._recipe = None if coded is None else coded.recipe
         self._X: Floats = check_array(array, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
         n, levels = len(self._X), () if coded is None else coded.levels
-        if n < n_classes:
-            raise ValueError(f"{n} points cannot make {n_classes} classes: ask for fewer classes")
+        self._wish: list[int | None] = [self._checked_number(n_classes)]  # shared by copies of this object
         given = Links() if links is None else links
         given.check_rows(n)
         given.check_consistent()
@@ -159,17 +168,19 @@ class Questioner:
         self._ground = Ground(
             indicators(seen, levels) if levels else seen,
             np.sort(order[:max_candidates]),
-            int(n_classes),
+            2 if n_classes is None else int(n_classes),
             float(wrong),
             int(random_state),
             QuestionSettings() if settings is None else settings,
             seen if levels else None,
             levels,
             bool(noise),
+            n_classes is None,
         )
         self._strategy = STRATEGIES[strategy]
-        begin = None if labels is None else _checked_labels(labels, n, int(n_classes))
-        self._fit = first_fit(self._ground, self._scale, begin)
+        begin = None if labels is None else _checked_labels(labels, n, n_classes)
+        self._fit = first_fit(self._ground, self._scale, begin, given)
+        self._ground = self._ground.with_classes(self._fit.n_classes, n_classes is None)
         self._beliefs = self._fit.probabilities(self._ground.X)
         self._tentative = _leaders(self._ground, self._beliefs)
         answers = as_answers(given)
@@ -214,6 +225,84 @@ class Questioner:
             state = state.with_answer(*pair, state.expected(*pair))
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
+    def ask(self, n: int = 1, kinds: Sequence[Kind] = KINDS) -> list[Question]:
+        """Questions to ask next, of the kinds with the largest expected gain for each second of a person's time.
+
+        Parameters
+        ----------
+        n : int, default=1
+            Number of questions. Each is chosen as if those before it had been answered as the model expects.
+        kinds : sequence of {"pair", "which", "group"}
+            Kinds that may be asked; a pair is asked where none of them helps. Strategies other than "cover" ask about
+            pairs alone, as does an audit.
+
+        Returns
+        -------
+        list of Question
+            Fewer than n, or none, if nothing is left to ask.
+
+        Examples
+        --------
+        >>> X = np.concatenate([np.random.default_rng(0).normal(size=(20, 2)) + 6 * k for k in range(3)])
+        >>> truth = np.repeat([0, 1, 2], 20)
+        >>> asker = Questioner(X, n_classes=3)
+        >>> for _ in range(4):
+        ...     [question] = asker.ask()
+        ...     first, *cards = question.rows
+        ...     same = [card for card in cards if truth[card] == truth[first]]
+        ...     if question.kind == "pair":
+        ...         asker.reply(question, said="same" if same else "different")
+        ...     else:
+        ...         asker.reply(question, same if question.kind == "which" else set(cards) - set(same))
+        >>> asker.refit()
+        >>> len(set(zip(asker.labels.tolist(), truth.tolist())))
+        3
+        """
+        check_number("n", n, Integral, 1)
+        if not len(kinds):
+            raise ValueError(f"kinds={kinds!r} is empty: give some of {KINDS}")
+        for kind in kinds:
+            check_choice("kinds", kind, KINDS)
+        seconds = self.settings.pair_seconds
+        if (audit := self.said.audit) is not None:
+            return [Question("pair", pair, AUDITED, seconds) for pair in audit.next(int(n))]
+        state, questions = self._state, list[Question]()
+        for _ in range(n):
+            believed, again = settled(state)
+            question: Question | None
+            if again is not None:
+                question = Question("pair", again, AGAIN, seconds, again=True)
+            elif self._strategy is cover:
+                question = quick(believed, kinds)
+            else:
+                pair = self._strategy(believed)
+                question = None if pair is None else Question("pair", pair, BY_STRATEGY, seconds)
+            if question is None:
+                break
+            questions.append(question)
+            first, *cards = question.rows
+            for card in cards:
+                state = state.with_answer(first, card, state.expected(first, card))
+        return questions
+
+    def reply(self, question: Question, picked: Iterable[int] = (), said: Said | None = None) -> None:
+        """Record the reply to a question, as one turn of `undo`.
+
+        Parameters
+        ----------
+        question : Question
+            From `ask`, or made by hand.
+        picked : iterable of int
+            For "which", the cards that are like the row, maybe none. For "group", the cards that do not fit.
+        said : {"same", "different", "unsure", "skip"}, optional
+            The answer about a pair. "unsure" and "skip" are possible for all kinds.
+        """
+        for row in question.rows:
+            self._check_row(row)
+        chosen = self._strategy is not STRATEGIES["random"]
+        answers = answers_to(question.kind, question.rows, picked, said, chosen=chosen)
+        self.said.add(*(replace(one, chosen=chosen and not self.said.is_audited(one.a, one.b)) for one in answers))
+
     def answer(self, a: int, b: int, said: Said) -> None:
         """Record an answer about two rows, whether or not they were asked about.
 
@@ -225,10 +314,8 @@ class Questioner:
             A pair answered "unsure" is not asked again; after "skip" it may come up again later.
         """
         check_choice("said", said, SAID)
-        n = len(self._X)
         for row in (a, b):
-            if not isinstance(row, Integral) or not 0 <= row < n:
-                raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
+            self._check_row(row)
         if a == b:
             raise ValueError(f"row {a} is compared with itself: give two rows")
         chosen = not self.said.is_audited(a, b) and self._strategy is not STRATEGIES["random"]
@@ -246,11 +333,14 @@ class Questioner:
         """
         if not self._ground.noise:
             raise ValueError("the questioner was made without noise: give noise=True")
-        n = len(self._X)
         for row in rows:
-            if not isinstance(row, Integral) or not 0 <= row < n:
-                raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
+            self._check_row(row)
         self.said.add(*(Answer(int(row), int(row), "nowhere") for row in rows))
+
+    def _check_row(self, row: int) -> None:
+        n = len(self._X)
+        if not isinstance(row, Integral) or not 0 <= row < n:
+            raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
 
     def audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> None:
         """Ask about random pairs next, to tell how good the labels are.
@@ -285,7 +375,7 @@ class Questioner:
     def draw_audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> Audit:
         """Draw the pairs of an audit, and leave it to the caller to begin it by ``said.begin_audit``; see `audit`."""
         check_number("n", n, Integral, 1)
-        measured = self.labels if labels is None else _checked_labels(labels, len(self._X), self._ground.n_classes)
+        measured = self.labels if labels is None else _checked_labels(labels, len(self._X), None)
         state, asked = self._state, {answer.pair for answer in self.said}
         known = None if self._ground.wrong else state.known  # where answers may be wrong, nothing is certain
         return draw(measured, int(n), state.random(), known, lambda a, b: (a, b) not in asked)
@@ -311,7 +401,9 @@ class Questioner:
 
     def snapshot(self) -> tuple[State, Refit, Floats]:
         """Everything that a refit needs. Later answers do not change it."""
-        return self._state, self._fit, self._scale
+        state, [expected] = self._state, self._wish
+        ground = state.ground.with_classes(expected or state.ground.n_classes, expected is None)
+        return replace(state, ground=ground), self._fit, self._scale
 
     @staticmethod
     def fit(snapshot: tuple[State, Refit, Floats]) -> Refit:
@@ -322,8 +414,44 @@ class Questioner:
         """Make the result of a refit the current model."""
         self._changed = float((fit.classes != self._fit.classes).mean())
         self._fit = fit
+        self._ground = self._ground.with_classes(fit.n_classes, self._wish[0] is None)
         self._beliefs = fit.probabilities(self._ground.X)
         self._publish()
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the current model."""
+        return self._fit.n_classes
+
+    def expect(self, n_classes: int | None) -> None:
+        """Change the number of classes from the next refit on, such as when a person merged or split classes.
+
+        Parameters
+        ----------
+        n_classes : int or None
+            The number, or more if more groups of rows are known to differ from each other. None if it is not known; the
+            answers decide.
+        """
+        self._wish[0] = self._checked_number(n_classes)
+
+    @property
+    def another_class(self) -> str | None:
+        """A sentence if the answers make one more class likely than the current model has."""
+        believed, _ = settled(self._state)
+        apart, likely, now = groups_apart(believed), likely_number(believed), self.n_classes
+        if apart > now:
+            return f"{apart} groups of rows are known to differ from each other, one more than there are classes"
+        if likely > now:
+            return f"some rows fit none of the {now} classes so far: one more class is likely"
+        return None
+
+    def _checked_number(self, n_classes: int | None) -> int | None:
+        if n_classes is None:
+            return None
+        check_number("n_classes", n_classes, Integral, 1)
+        if len(self._X) < n_classes:
+            raise ValueError(f"{len(self._X)} points cannot make {n_classes} classes: ask for fewer classes")
+        return int(n_classes)
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -372,16 +500,15 @@ class Questioner:
         self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, self._scaling, self._recipe)
 
 
-def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int) -> Ints:
+def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int | None) -> Ints:
     given = np.asarray(labels)
     if given.shape != (n_rows,) or given.dtype.kind not in "iu":
         raise ValueError(
             f"labels has shape {given.shape} and dtype {given.dtype} for {n_rows} points: give one class number each"
         )
-    if given.min() < 0 or given.max() >= n_classes:
-        raise ValueError(
-            f"labels range from {given.min()} to {given.max()}: use class numbers from 0 to {n_classes - 1}"
-        )
+    if given.min() < 0 or given.max() >= (n_rows if n_classes is None else n_classes):
+        highest = "0 on" if n_classes is None else f"0 to {n_classes - 1}"
+        raise ValueError(f"labels range from {given.min()} to {given.max()}: use class numbers from {highest}")
     return given.astype(np.int64)
 
 

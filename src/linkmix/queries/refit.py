@@ -22,10 +22,12 @@ from linkmix.mixture.door import SeenColumns
 from linkmix.mixture.fitted import Fitted, review_links
 from linkmix.queries.cover import seeds
 from linkmix.queries.doubts import believed_links, settled
+from linkmix.queries.number import first_number, number_by_answers, with_number
 from linkmix.queries.state import Ground, RowProbabilities, State, squared_distances
 from linkmix.search import AutoLinkMixture, Budget
 from linkmix.search.contest import Candidate, Contest
 from linkmix.search.left_out import mean_agreement
+from linkmix.search.ranking import Evidence
 from linkmix.search.winner import Found
 
 BUDGET = Budget(
@@ -35,6 +37,7 @@ BUDGET = Budget(
     n_points=2000,
 )
 """First guesses, made once without the answers; shapes for every start, and for the consensus of the best ones."""
+NO_LINKS = Links()
 NO_ROWS = np.empty(0, dtype=np.int64)
 LEAST_LIKELY = 1e-12
 """Lower bound on the probability of a class when must-linked rows get a common label."""
@@ -82,6 +85,16 @@ class Refit:
     leaderboard: Array
     nowhere: Ints
 
+    @property
+    def log_likelihood(self) -> float:
+        """J, when it was fitted."""
+        return float(self.leaderboard["log_likelihood"][0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.parameters.class_weights)
+
     def probabilities(self, X: Floats) -> RowProbabilities:
         """Class probabilities of rows by the mixture as it is. Questions are chosen by these."""
 
@@ -95,21 +108,36 @@ class Refit:
         return tempered(engine.class_log_joint(self.density, self.parameters, X), self.temperature)
 
 
-def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None) -> Refit:
-    """The first model, fitted without answers; labels that exist already are one more start."""
+def first_fit(ground: Ground, spread: Floats, labels: Ints | None = None, links: Links = NO_LINKS) -> Refit:
+    """The first model, fitted without answers; labels that exist already are one more start.
+
+    If the number of classes is not known, it is that of these labels, or the points and the given links decide.
+    """
     rows = ground.candidates
-    contest = _contest(ground, rows, spread, Links(), NO_ROWS)
+    contest = _contest(ground, rows, spread, NO_LINKS, NO_ROWS)
+    if ground.unknown:
+        if labels is None:
+            n_classes = first_number(contest, links.restrict(rows))
+        else:
+            names, labels = np.unique(labels, return_inverse=True)
+            n_classes = len(names)
+        ground, contest = ground.with_classes(n_classes, True), contest.with_classes(n_classes)
     guesses = tuple((name, found) for _, name, found in contest.guesses())
     if labels is not None:
         guesses = (("given", labels[rows]), *guesses)
-    return _best(ground, contest, guesses, rows, Links(), guesses, NO_ROWS)
+    return _best(contest, guesses, ground, rows, NO_LINKS, guesses, NO_ROWS)
 
 
 def refit(state: State, before: Refit, spread: Floats) -> Refit:
-    """Fit to all answers: from where the last fit ended, from the answers alone, and from the first guesses."""
-    ground = state.ground
-    links = believed_links(state)
-    state, _ = settled(state)
+    """Fit to all answers: from where the last fit ended, from the answers alone, and from the first guesses.
+
+    The number of classes is that of the state, unless the answers need more, or it is not known.
+    """
+    links = believed_links(state, state.ground.settings.trust)
+    believed, _ = settled(state)
+    n_classes = number_by_answers(believed)
+    ground = state.ground.with_classes(n_classes, state.ground.unknown)
+    believed = replace(believed, ground=ground)
     rows = np.union1d(before.rows, links.points)
     guesses = before.guesses
     if len(rows) > len(before.rows):  # linked rows that were not among the candidates
@@ -118,12 +146,18 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
     now, nowhere = before.classes[rows], np.array(sorted(state.nowhere), dtype=np.int64)
     try:
         contest = _contest(ground, rows, spread, links, nowhere)
-        named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
-        return _best(ground, contest, named, rows, links, guesses, nowhere, now)
     except InfeasibleLinks:  # some answers are wrong, so none is taken as certain
         contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed), nowhere)
-        named = [("now", now), *by_answers(state, rows, contest.graphs), *guesses]
-        return _best(ground, contest, named, rows, links, guesses, nowhere, now)
+    start = now
+    if n_classes != before.n_classes:
+        start = with_number(now, believed, rows, n_classes)
+        guesses = tuple((name, found) for _, name, found in contest.given(NO_LINKS, None).guesses())
+    named = [("now", start), *by_answers(believed, rows, contest.graphs), *guesses]
+    try:
+        return _best(contest, named, ground, rows, links, guesses, nowhere, before)
+    except InfeasibleLinks:
+        contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed), nowhere)
+        return _best(contest, named, ground, rows, links, guesses, nowhere, before)
 
 
 def by_answers(state: State, rows: Ints, graphs: list[Any]) -> Iterator[tuple[str, Ints]]:
@@ -157,7 +191,6 @@ def as_estimator(
     shape = starts.Shape(
         n_classes, n_clusters // n_classes if parameters.shared_clusters else n_clusters, parameters.shared_clusters
     )
-    log_likelihood = float(fit.leaderboard["log_likelihood"][0])
     mixture = LinkMixture(
         n_classes,
         clusters_per_class=shape.clusters_per_class,
@@ -166,7 +199,7 @@ def as_estimator(
         coupling="graph",
         random_state=0,
     )
-    done = engine.Fit(parameters, log_likelihood, np.array([log_likelihood]), converged=False)
+    done = engine.Fit(parameters, fit.log_likelihood, np.array([fit.log_likelihood]), converged=False)
     used = SeenColumns(int(np.count_nonzero(scaling.scale)))
     mixture.take_over(Fitted(fit.density, shape, done, labels, doubtful, {}), used)
     estimator = AutoLinkMixture(n_classes, noise=isinstance(fit.density, Contaminated), random_state=0)
@@ -223,21 +256,23 @@ def _contest(ground: Ground, rows: Ints, spread: Floats, links: Links, nowhere: 
 
 
 def _best(
-    ground: Ground,
     contest: Contest,
     named: Sequence[tuple[str, Ints]],
+    ground: Ground,
     rows: Ints,
     links: Links,
     guesses: tuple[tuple[str, Ints], ...],
     nowhere: Ints,
-    before: Ints | None = None,
+    before: Refit | None = None,
 ) -> Refit:
-    """The best of all starts and shapes, its classes numbered as before."""
+    """The best of all starts and shapes, and of the last fit as it is; its classes numbered as before."""
     found = contest.run((PLAIN, name, labels) for name, labels in named)
+    if before is not None and before.n_classes == contest.n_classes:
+        found = _unless_the_last_is_better(contest, found, before, rows, ground.settings.stay)
     best = found[0]
     density, parameters = contest.density(best.shape), best.parameters
     if before is not None:
-        place = starts.match_labels(best.evidence.labels, before, ground.n_classes)
+        place = starts.match_labels(best.evidence.labels, before.classes[rows], ground.n_classes)
         parameters = engine.renumber(density, parameters, place)
     measured = ground.X[rows_to_measure(len(ground.X))]
     sure = level([], mean_agreement(found, ground.n_classes))
@@ -254,6 +289,25 @@ def _best(
         contest.leaderboard(found),
         nowhere,
     )
+
+
+def _unless_the_last_is_better(
+    contest: Contest, found: list[Candidate], before: Refit, rows: Ints, stay: float
+) -> list[Candidate]:
+    """Candidates of a refit, the best first, which is the last fit as it is if no other explains more.
+
+    The others have seen the new answers, and the last fit has not; so it stays unless the best of them explains answers
+    and structure better by ``stay`` nats. What candidates agree on does not count here: most are new.
+    """
+    labels, shape = before.classes[rows], str(before.leaderboard["shape"][0])
+    evidence = Evidence(0, 0, labels)
+    last = contest.judged(
+        Candidate(PLAIN, "now", shape, labels, before.parameters, evidence, before.log_likelihood, 0, 0.0)
+    )
+    settings = contest.budget.settings
+    worth = settings.structure_of_categories if contest.levels else settings.structure
+    new, old = (one.evidence.log_probability + worth * one.evidence.structure for one in (found[0], last))
+    return found if new > old + stay else [replace(last, score=found[0].score, finished=True), *found]
 
 
 def _disagreement(found: list[Candidate], n_classes: int) -> float:

@@ -47,6 +47,12 @@ class QuestionSettings:
         twice .891 and .829.
     most_times : int
         A pair is asked about this often at most. As for `again`: half (once) .817 and .849, twice .878 and .877.
+    own_class : float
+        If the number of classes is not known: number of neighbourhoods that count as found to differ before any two are
+        compared.
+    most_in_vain : int
+        If the number of classes is not known, `cover` compares neighbourhoods after 1, 2, 4, ... other questions, twice
+        as many each time that two of them differ, but at most 2 to this power.
     settled : float
         Below this value of the stop signal the labels have settled: on the eight sets, 0.021 of the labels then changed
         with the next 20 answers, 0.053 on average. It changes a sentence and no question; not varied.
@@ -63,6 +69,28 @@ class QuestionSettings:
         Draw 0 alone, where the value gives .769 and .882: half .793 and .837, halfway to one .762 and .861.
     spread_steps : int
         How often it does. Draw 0 alone: half .779 and .843, twice .802 and .891.
+    pair_seconds : float
+        Time that a person takes for a pair.
+    which_seconds, which_row_seconds : float
+        Time for "which of these is it like?", and for each row that is shown.
+    group_row_seconds : float
+        Time for each row of a group.
+    most_cards : int
+        Number of cards beside a row at most.
+    group_cards : int
+        Number of cards in a group at most, without its anchor.
+    by_distance : float
+        Share of distance, beside the model, in the probability that a row belongs to a neighbourhood.
+    falloff : float
+        How fast it falls with distance.
+    news : float
+        An answer about a row is worth this, less the probability of the likeliest neighbourhood.
+    fit : float
+        Least probability at which a row is a card of a group.
+    waiting : float
+        How much more an open row counts as a card of a group.
+    most_waiting : int
+        Number of such rows in a group at most.
 
     Examples
     --------
@@ -80,9 +108,26 @@ class QuestionSettings:
     skipped_for: int = 20
     again: float = 0.25
     most_times: int = 3
+    stay: float = 0.0
+    trust: float = 2.0
+    prior_answers: float = 10.0
+    own_class: float = 2.0
+    most_in_vain: int = 4
     settled: float = 0.03
     refit_every: int = 10
     random_pairs: int = 5000
     believed: float = 0.95
     spread: float = 0.95
     spread_steps: int = 50
+    pair_seconds: float = 4.0
+    which_seconds: float = 2.0
+    which_row_seconds: float = 0.7
+    group_row_seconds: float = 1.0
+    most_cards: int = 8
+    group_cards: int = 8
+    by_distance: float = 0.3
+    falloff: float = 2.0
+    news: float = 1.5
+    fit: float = 0.6
+    waiting: float = 2.0
+    most_waiting: int = 4

@@ -17,7 +17,7 @@ from linkmix.queries.settings import QuestionSettings
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What does not change while questions are asked. Compared by identity, so it can be a dictionary key.
+    """What does not change between two refits. Compared by identity, so it can be a dictionary key.
 
     Attributes
     ----------
@@ -37,6 +37,8 @@ class Ground:
         Number of levels of each column of codes.
     noise : bool
         Whether rows may belong to no class.
+    unknown : bool
+        Whether the number of classes is not known, so that ``n_classes`` is a guess.
     """
 
     Z: Floats
@@ -48,12 +50,21 @@ class Ground:
     coded: Floats | None = None
     levels: tuple[int, ...] = ()
     noise: bool = False
+    unknown: bool = False
     _recent: dict[Hashable, Recent[Any]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def X(self) -> Floats:
         """The points as mixtures see them."""
         return self.Z if self.coded is None else self.coded
+
+    def with_classes(self, n_classes: int, unknown: bool) -> "Ground":
+        """The same ground for another number of classes."""
+        if (n_classes, unknown) == (self.n_classes, self.unknown):
+            return self
+        other = replace(self, n_classes=n_classes, unknown=unknown)
+        other.__dict__.update({name: self.__dict__[name] for name in ("cells",) if name in self.__dict__})
+        return other
 
     @cached_property
     def cells(self) -> tuple[Ints, Floats]:

@@ -23,6 +23,7 @@ def write_joined(
     probabilities: Floats | None = None,
     *,
     noise: Floats | None = None,
+    names: Sequence[str] = (),
     wanted: Sequence[str] = (),
     sheet: str | None = None,
 ) -> None:
@@ -40,6 +41,8 @@ def write_joined(
         Probability of each class.
     noise : ndarray of shape (n_samples,), optional
         Probability that a point belongs to no class.
+    names : sequence of str
+        Name of each class, if they have names.
     wanted : sequence of str
         Names that the columns should have, if the first line of a file can be read in two ways.
     sheet : str, optional
@@ -59,13 +62,13 @@ def write_joined(
     <BLANKLINE>
     """
     sources = [open_file(file, wanted, sheet=sheet) for file in files_of(Path(points))]
-    names = sources[0].names
-    rows = (record for source in sources for record in _records(source, names))
+    given = sources[0].names
+    rows = (record for source in sources for record in _records(source, given))
     with aside(Path(path)) as place, place.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(own_names(Path(points), [*names, *label_names(probabilities, noise)])[0])
+        writer.writerow(own_names(Path(points), [*given, *label_names(probabilities, noise, names)])[0])
         for first in range(0, len(labels), BLOCK):
-            found = [column.tolist() for column in label_columns(labels, probabilities, noise, first)]
+            found = [column.tolist() for column in label_columns(labels, probabilities, noise, names, first)]
             block = zip(*found, strict=True)
             writer.writerows([*record, *own] for own, record in zip(block, islice(rows, len(found[0])), strict=True))
 

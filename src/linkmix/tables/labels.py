@@ -1,6 +1,7 @@
 """Labels in files."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ def write_labels(
     probabilities: Floats | None = None,
     *,
     noise: Floats | None = None,
+    names: Sequence[str] = (),
     id_name: str = "id",
 ) -> None:
     """Write labels as a CSV file: id, label, the confidence in it, and the probability of each class.
@@ -42,6 +44,8 @@ def write_labels(
     noise : ndarray of shape (n_samples,), optional
         Probability that a point belongs to no class: one more column, the last. The probabilities of the classes are
         then those of a point that has one, and the confidence in a label is the probability of the label all the same.
+    names : sequence of str
+        Name of each class, if they have names: these are then the labels. That of no class is -1.
     id_name : str, default="id"
         Name of the first column.
 
@@ -60,30 +64,32 @@ def write_labels(
     import pyarrow as pa
     from pyarrow import csv
 
-    names = [quoted(id_name), *label_names(probabilities, noise)]
+    header = [quoted(id_name), *map(quoted, label_names(probabilities, noise, names))]
     starts = range(0, len(labels), BLOCK)
     # Arrow puts quotes around all texts or around none.
-    plain = all(_is_plain(_cut(ids, first)) for first in starts)
+    plain = all(_is_plain(_cut(ids, first)) for first in starts) and all(quoted(name) == name for name in names)
     options = csv.WriteOptions(include_header=False, quoting_style="none" if plain else "needed")
     with aside(Path(path)) as place, place.open("wb") as file:
-        file.write((",".join(names) + "\n").encode())
+        file.write((",".join(header) + "\n").encode())
         for first in starts:
-            columns = label_columns(labels, probabilities, noise, first)
-            csv.write_csv(pa.table([_cut(ids, first), *columns], names), file, options)
+            columns = label_columns(labels, probabilities, noise, names, first)
+            csv.write_csv(pa.table([_cut(ids, first), *columns], header), file, options)
 
 
-def label_names(probabilities: Floats | None, noise: Floats | None) -> list[str]:
+def label_names(probabilities: Floats | None, noise: Floats | None, names: Sequence[str] = ()) -> list[str]:
     """Names of the columns that say which class a point is in."""
-    names = ["label"]
+    found = ["label"]
     if probabilities is not None:
-        names += ["confidence", *(f"probability_{m}" for m in range(probabilities.shape[1]))]
-    return names if noise is None else [*names, "noise"]
+        found += ["confidence", *(f"probability_{name}" for name in names or range(probabilities.shape[1]))]
+    return found if noise is None else [*found, "noise"]
 
 
-def label_columns(labels: Ints, probabilities: Floats | None, noise: Floats | None, first: int) -> list[Array]:
+def label_columns(
+    labels: Ints, probabilities: Floats | None, noise: Floats | None, names: Sequence[str], first: int
+) -> list[Array]:
     """These columns, for a block of points that begins at a row."""
     classes = np.asarray(labels[first : first + BLOCK], dtype=np.int64)
-    columns: list[Array] = [classes]
+    columns: list[Array] = [np.array([*names, "-1"], dtype=object)[classes] if names else classes]
     if probabilities is not None:
         exact = np.asarray(probabilities[first : first + BLOCK])
         sure = np.take_along_axis(exact, np.maximum(classes, 0)[:, None], axis=1)[:, 0]

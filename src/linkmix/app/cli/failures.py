@@ -75,6 +75,18 @@ def _interrupts() -> Iterator[None]:
 
 
 @contextmanager
+def until_interrupted() -> Iterator[list[bool]]:
+    """Leave the block at Ctrl-C and go on behind it; the list that it gives is then not empty."""
+    happened: list[bool] = []
+    try:
+        yield happened
+    except KeyboardInterrupt:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)  # it has got here
+        happened.append(True)
+
+
+@contextmanager
 def named_by_ids(links_path: object, points: "Points") -> Iterator[None]:
     """Name links that cannot be used by the ids of their points, where the library names rows."""
     from linkmix.basics.errors import BadFile, InfeasibleLinks, LinkConflict

@@ -1,8 +1,5 @@
 """The command fit."""
 
-import itertools
-import shlex
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,17 +20,14 @@ from linkmix.app.cli.options import (
 from linkmix.app.cli.terminal import say, watched
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from linkmix.app.report import Result
-    from linkmix.app.report.numbers import Profiles
-    from linkmix.basics.arrays import Floats, Ints
+    from linkmix.app.results import Written
+    from linkmix.basics.arrays import Ints
     from linkmix.links import Links
     from linkmix.tables import Points
 
-LABELS, MODEL, REPORT, JOINED = "labels.csv", "model.linkmix", "report.html", "joined.csv"
-MOST_WEIGHED = 500
-"""With more columns than this, how much each of them decides is not said: it takes too long."""
 MOST_COLUMNS = 2000
 """Limit for full covariances: beyond it they have more entries than can be estimated, and fill the memory."""
 
@@ -131,7 +125,9 @@ def fit(
     settings = {"clusters_per_class": clusters_per_class, "covariance_type": covariance, "coupling": coupling}
     with extras_needed(), bad_input():
         from linkmix.app.cli.notes import about
-        from linkmix.app.cli.points import as_given, only_numbers, read, standardised
+        from linkmix.app.cli.points import only_numbers, read, standardised
+        from linkmix.app.models import as_given
+        from linkmix.app.results import Origin, model_notes, ready, results_of, typed, write
 
         if known_noise is not None and not noise:
             raise BadInput("--known-noise has no effect without --noise: add --noise")
@@ -144,11 +140,7 @@ def fit(
         if not method.startswith("auto"):
             table = only_numbers(table, f"--method {method}", losses)
         check(points, table, known, model, classes, method)
-        about_model: dict[str, Any] = {"columns": list(table.used), "id": table.id_column, "method": method}
-        about_model |= {"missing": list(reading.missing)} if reading.missing else {}
-        about_model |= {} if table.recipe is None else {"recipe": table.recipe}
-        if scale:
-            about_model |= {"center": table.summary.mean, "spread": table.summary.scale}
+        about_model = model_notes(table, method=method, missing=reading.missing, scaled=scale)
         X = standardised(table) if scale else table.X
         coded = as_given(X, table.recipe if method.startswith("auto") else None)
         say(f"Fitting {len(X):,} points with {method} ...")
@@ -169,13 +161,15 @@ def fit(
                 f"classes were looked for on {len(components)} principal components of the {X.shape[1]:,} columns; the "
                 "model predicts from the columns as they are"
             )
-        result = summarise(model, X, table, known, method, notes, points, links)
+        origin = Origin(points, links, typed=typed("fit"))
+        result = results_of(model, table, known, origin=origin, method=method, X=X, notes=notes)
         del X, coded
         say(f"Writing to {folder} ...")
-        written, earlier = write(folder, result, about_model, points if join else None, reading.sheet)
+        joined: dict[str, Any] = {"joined": points, "sheet": reading.sheet} if join else {}
+        written = write(folder, result, about_model, **joined)
     show(result, written)
-    if earlier is not None:
-        click.echo(f"The files of the earlier run are in {earlier}.")
+    if written.earlier is not None:
+        click.echo(f"The files of the earlier run are in {written.earlier}.")
 
 
 def make(
@@ -261,15 +255,6 @@ def fit_on(
         model.labels_ = piled(client.compute(part).result() for part in model.labels_.to_delayed())
 
 
-def ready(folder: Path) -> None:
-    """Create the folder and check that files can be written to it, before hours of work."""
-    import tempfile
-
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
-        pass
-
-
 def check(points: Path, table: "Points", links: "Links", model: Any, classes: int | str, method: str) -> None:
     """Refuse what the method cannot use, in terms of the files."""
     from linkmix.app.cli.points import refuse_gaps
@@ -294,116 +279,9 @@ def check(points: Path, table: "Points", links: "Links", model: Any, classes: in
     refuse_gaps(points, table, model, f"--method {method}")
 
 
-def summarise(
-    model: Any,
-    X: "Floats",
-    table: "Points",
-    links: "Links",
-    method: str,
-    notes: list[str],
-    points_path: Path,
-    links_path: Path | None,
-) -> "Result":
-    """What labels, report and summary are made from."""
-    import numpy as np
-
-    from linkmix.app.cli.points import as_given
-    from linkmix.app.cli.saved_models import Saved
-    from linkmix.app.report import Result
-    from linkmix.search.importance import column_weights
-    from linkmix.study.registry import METHODS
-
-    notes_of_model = {"columns": table.used, "recipe": table.recipe}
-    probabilities = Saved(model, notes_of_model).probabilities(X) if hasattr(model, "predict_proba") else None
-    is_quick = probabilities is not None and 1 < table.X.shape[1] <= MOST_WEIGHED
-    weights = column_weights(model, as_given(X, getattr(model, "recipe_", None))) if is_quick else None
-    if weights is not None and len(weights) > len(table.used):  # the model knows columns of numbers alone
-        summed = np.bincount([table.used.index(owner) for owner in table.owners], weights)
-        weights = summed.astype(np.float64)
-    sources = (points_path.name,) if links_path is None else (points_path.name, links_path.name)
-    n_classes = int(getattr(model, "n_classes_", model.n_classes))
-    typed = shlex.join(["linkmix", *sys.argv[1:]]) if Path(sys.argv[0]).name == "linkmix" else "linkmix fit"
-    what = METHODS[method].what
-    noise = Saved(model, notes_of_model).noise(X)
-    return Result(
-        table,
-        links,
-        model.labels_,
-        probabilities,
-        model,
-        n_classes,
-        method,
-        what,
-        typed,
-        sources,
-        tuple(notes),
-        noise,
-        weights,
-    )
-
-
-def write(
-    folder: Path, result: "Result", notes: dict[str, Any], joined: Path | None, sheet: str | None
-) -> tuple[list[tuple[Path, str]], Path | None]:
-    """Write labels, model and report: all are complete before the first one gets its name.
-
-    Returns what was written, and the folder to which the files of an earlier run went.
-    """
-    from contextlib import ExitStack
-
-    from linkmix.app.report import page
-    from linkmix.basics.files import aside
-    from linkmix.mixture import model_file
-    from linkmix.tables import write_joined, write_labels
-
-    id_name = result.points.id_column or "id"
-    with ExitStack() as stack:
-        places: dict[str, Path] = {}
-        html = places[REPORT] = stack.enter_context(aside(folder / REPORT))
-        html.write_text(page(result), encoding="utf-8")
-        shown = "the classes, what sets them apart, and links worth a second look; open it in a browser"
-        written = [(folder / REPORT, shown)]
-        if result.probabilities is not None:
-            places[MODEL] = stack.enter_context(aside(folder / MODEL))
-            model_file.save(places[MODEL], result.model, notes)
-            written.append((folder / MODEL, "the model, for linkmix predict and linkmix explain"))
-        if joined is not None:
-            places[JOINED] = stack.enter_context(aside(folder / JOINED))
-            names = [*result.points.used, *result.points.unused]
-            found = (result.labels, result.probabilities)
-            write_joined(places[JOINED], joined, *found, noise=result.noise, wanted=names, sheet=sheet)
-            written.append((folder / JOINED, f"{joined.name} with the labels as its last columns"))
-        labels = places[LABELS] = stack.enter_context(aside(folder / LABELS))
-        write_labels(
-            labels, result.points.ids, result.labels, result.probabilities, noise=result.noise, id_name=id_name
-        )
-        columns = "id and label"
-        if result.probabilities is not None:
-            calibrated = " (calibrated)" if result.calibrated else " (not calibrated)"
-            columns = f"id, label, confidence and probability of each class{calibrated}"
-            columns += "" if result.noise is None else "; noise is the probability of no class (not calibrated)"
-        written.append((folder / LABELS, columns))
-        earlier = keep_earlier(folder, places)
-    return written[::-1], earlier
-
-
-def keep_earlier(folder: Path, places: "Mapping[str, Path]") -> Path | None:
-    """Move the files of an earlier run to a folder of their own, unless the new ones are the same."""
-    import filecmp
-
-    there = [name for name in (LABELS, MODEL, REPORT, JOINED) if (folder / name).is_file()]
-    if all(name in places and filecmp.cmp(folder / name, places[name], shallow=False) for name in there):
-        return None
-    earlier = next(folder / f"earlier-{n}" for n in itertools.count(1) if not (folder / f"earlier-{n}").exists())
-    earlier.mkdir()
-    for name in there:
-        (folder / name).replace(earlier / name)
-    return earlier
-
-
-def show(result: "Result", written: list[tuple[Path, str]]) -> None:
+def show(result: "Result", written: "Written") -> None:
     """Print the summary: first of all how good the result is."""
-    from linkmix.app.report import columns_in_words, deciding_in_words, links_in_words, n_used, noise_in_words
+    from linkmix.app.report import columns_in_words, deciding_in_words, links_in_words, n_used, noise_in_words, traits
 
     click.echo(f"{result.how_good}\n")
     n, d = len(result.points.X), n_used(result.points, result.model)
@@ -431,27 +309,13 @@ def show(result: "Result", written: list[tuple[Path, str]]) -> None:
     for m, size in enumerate(result.sizes):
         sure = "" if confidence is None or not size else f"{confidence.means[m]:.3f}"
         apart = ", ".join(traits(result.profiles, m)) if size else "no points"
-        rows.append([str(m), f"{size:,}", f"{100 * size / n:.1f} %", sure, f"  {apart}"])
+        rows.append([result.name_of(m), f"{size:,}", f"{100 * size / n:.1f} %", sure, f"  {apart}"])
     if result.noise is not None:
         rows.append(["none", f"{result.n_noise:,}", f"{100 * result.n_noise / n:.1f} %", "", "  label -1"])
     print_classes(["class", "points", "share", "confidence"], rows)
     click.echo()
-    for path, what in written:
+    for path, what in written.files:
         click.echo(f"{path}: {what}")
-
-
-def traits(profiles: "Profiles", m: int) -> list[str]:
-    """What sets a class apart: numbers in standard deviations, levels by their share."""
-    said = []
-    for trait in profiles.top(m, 3):
-        if not profiles.differences[m, trait]:
-            continue
-        if profiles.shares[trait]:
-            share, overall = 100 * profiles.means[m, trait], 100 * profiles.center[trait]
-            said.append(f"{profiles.names[trait]} {share:.0f} % (overall {overall:.0f} %)")
-        else:
-            said.append(f"{profiles.names[trait]} {profiles.differences[m, trait]:+.1f}")
-    return said
 
 
 def print_classes(names: list[str], rows: list[list[str]]) -> None:

@@ -8,6 +8,7 @@ from linkmix.app.cli.failures import BadInput, bad_input, extras_needed
 from linkmix.app.cli.options import (
     FILE,
     Reading,
+    out_option,
     points_argument,
     reading_options,
     seed_option,
@@ -20,7 +21,11 @@ DEFAULT_PORT = 8765
 
 @click.command()
 @points_argument
-@click.option("--classes", type=click.IntRange(1, 1000), required=True, help="Number of classes.")
+@click.option(
+    "--classes",
+    type=click.IntRange(1, 1000),
+    help="Number of classes. Without it, classes appear as answers show them.",
+)
 @click.option(
     "--links",
     type=FILE,
@@ -56,9 +61,10 @@ DEFAULT_PORT = 8765
 )
 @click.option("--no-browser", is_flag=True, help="Do not open a browser, only print the address.")
 @seed_option
+@out_option("linkmix-out", "labels, model, report and links")
 def label(
     points: Path,
-    classes: int,
+    classes: int | None,
     links: Path | None,
     reading: Reading,
     wrong: float,
@@ -68,15 +74,18 @@ def label(
     port: int,
     no_browser: bool,
     seed: int,
+    folder: Path,
 ) -> None:
-    """Answer questions about pairs of points, in a browser.
+    """Answer questions about points, in a browser, and get named classes.
 
-    Shows two points at a time, chosen so that the answer helps most, and asks whether they belong together. Every
-    answer is on the disk before the page confirms it, in a journal beside the file of links: whatever happens, the same
-    command continues where it was. Stop it with Ctrl-C, then give the links to linkmix fit.
+    Shows points, chosen so that the answer helps most, and asks which of them belong together. Every answer is on the
+    disk before the page confirms it, in a journal beside the file of links: whatever happens, the same command
+    continues where it was. Finish on the page writes labels, model, report and links, as linkmix fit does, from the
+    model that the page shows. Ctrl-C ends.
 
     \b
     Examples:
+      linkmix label points.csv
       linkmix label points.csv --classes 3
       linkmix label cells.parquet --classes 4 --id cell --links links.csv
       linkmix label points.csv --classes 3 --wrong 0.1
@@ -87,6 +96,7 @@ def label(
         from linkmix.app.label import server
         from linkmix.app.label.session import Session
         from linkmix.app.report import columns_in_words
+        from linkmix.app.results import Origin, typed
         from linkmix.tables import read_points
         from linkmix.tables.files import stem_of
 
@@ -100,7 +110,18 @@ def label(
         links = links or points.with_name(f"{stem_of(points)}-links.csv")
         listener = server.listen(host, port)
         try:
-            session = Session(table, classes, links, points.parent, wrong=wrong, noise=noise, n_audit=audit, seed=seed)
+            session = Session(
+                table,
+                classes,
+                links,
+                points.parent,
+                out=folder,
+                origin=Origin(points, links, reading.as_typed_with_id, reading.missing, typed("label")),
+                wrong=wrong,
+                noise=noise,
+                n_audit=audit,
+                seed=seed,
+            )
         except BaseException:
             listener.close()
             raise
@@ -113,9 +134,6 @@ def label(
                 click.launch(address)
 
         server.serve(session, points.name, listener, token=token, ready=ready)
-    n_links = session.n_links
-    click.echo(f"\n{links}: {n_links['same']} must-links and {n_links['different']} cannot-links.")
-    if noise:
-        click.echo(f"{session.noise_path}: {session.n_nowhere} points of no class, for linkmix fit --known-noise.")
-    if session.how_good is not None:
-        click.echo(session.how_good)
+    click.echo()
+    for sentence in session.view.farewell():
+        click.echo(sentence)

@@ -206,6 +206,11 @@ class Reading:
         typed += [word for column, kind in self.kinds for word in ("--as", f"{column}={kind}")]
         return [*typed, *(() if self.sheet is None else ("--sheet", self.sheet))]
 
+    @property
+    def as_typed_with_id(self) -> tuple[str, ...]:
+        """The same, with the option that says which column holds the ids."""
+        return (*(() if self.id_column is None else ("--id", self.id_column)), *self.as_typed)
+
 
 def reading_options(*names: str) -> Callable[[Any], Any]:
     """Options that say how a table is read, all or some of them; the command gets them as ``reading``."""

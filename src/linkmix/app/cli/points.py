@@ -9,7 +9,6 @@ from linkmix.app.cli.terminal import say, watched
 if TYPE_CHECKING:
     from linkmix.app.cli.options import Reading
     from linkmix.basics.arrays import Floats
-    from linkmix.columns import Coded, Recipe
     from linkmix.links import Links
     from linkmix.tables import Points
 
@@ -22,13 +21,6 @@ def read(points: Path, reading: "Reading", links: Path | None, **options: Any) -
     say(f"Reading {points} ...")
     table = read_points(points, texts=False, progress=watched(), **reading.arguments, **options)
     return table, Links() if links is None else read_links(links, table.ids)
-
-
-def as_given(X: "Floats", recipe: "Recipe | None") -> "Floats | Coded":
-    """Points as estimators take them: with the recipe, if they hold codes of categories."""
-    from linkmix.columns import Coded
-
-    return X if recipe is None else Coded(X, recipe)
 
 
 def only_numbers(table: "Points", method: str, notes: list[str]) -> "Points":

@@ -1,6 +1,7 @@
 """The command predict."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -49,14 +50,15 @@ def predict(model: Path, points: Path, reading: Reading, target: Path, join: boo
         if noise is not None:
             labels[noise > 0.5] = -1
         was_there = target.exists()
-        write_labels(target, table.ids, labels, probabilities, noise=noise, id_name=table.id_column or "id")
+        found: dict[str, Any] = {"noise": noise, "names": saved.names}
+        write_labels(target, table.ids, labels, probabilities, id_name=table.id_column or "id", **found)
         written = [f"{target} (in place of an earlier file)" if was_there else f"{target}"]
         if join:
             joined = target.with_name(f"{target.stem}-joined.csv")
-            write_joined(joined, points, labels, probabilities, noise=noise, wanted=table.used, sheet=reading.sheet)
+            write_joined(joined, points, labels, probabilities, wanted=table.used, sheet=reading.sheet, **found)
             written.append(f"{joined}")
     counts = np.bincount(labels[labels >= 0], minlength=probabilities.shape[1]).tolist()
-    sizes = ", ".join(f"class {m}: {n:,}" for m, n in enumerate(counts))
+    sizes = ", ".join(f"{saved.names[m] if saved.names else f'class {m}'}: {n:,}" for m, n in enumerate(counts))
     click.echo(f"{len(labels):,} points labelled ({sizes}).")
     if noise is not None:
         click.echo(noise_in_words(int((labels < 0).sum()), len(labels)))

@@ -1,29 +1,65 @@
-"""Turns the entries of a journal, which name points by id, into answers about rows."""
+"""Turns the entries of a journal, which name points by id, into answers about rows, names of classes and notes."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from linkmix.basics.journal import Entry
 from linkmix.queries import SAID, Answer, Answers, Audit
-from linkmix.queries.answers import pair_of
+from linkmix.queries.answers import Pair, pair_of
+from linkmix.queries.questions import answers_to
 from linkmix.tables.ids import Ids
 
 
+@dataclass(frozen=True)
+class Name:
+    """What people call a class: the class that holds the point that was named, its face.
+
+    Attributes
+    ----------
+    name : str
+    colour : int or None
+        Number of a colour; None for that of the class number.
+    description : str
+    """
+
+    name: str
+    colour: int | None = None
+    description: str = ""
+
+
 class Record:
-    """The answers that follow from a journal, updated by each entry.
+    """What follows from a journal, updated by each entry.
 
-    Entries have a field ``entry``:
+    Entries have a field ``entry``. Of those that people make, each is one turn, undone as a whole; ``ids`` are points,
+    ``face`` is the point that a class is shown by, and ``drop`` are pairs about which nothing said before counts, since
+    it contradicts the entry:
 
-    * ``answer``: ``ids`` holds two ids and ``said`` one of `SAID`.
-    * ``together``: ``ids`` holds the ids of points that all belong together, recorded as a chain of must-links.
+    * ``answer``: about the two points in ``ids``, ``said`` is one of `SAID`.
+    * ``which``: the first of ``ids`` is the same as those in ``like`` and different from the others.
+    * ``group``: the first of ``ids`` is different from those in ``out`` and the same as the others. With ``said``,
+      "unsure" or "skip", nothing is known of either.
+    * ``together``: all points in ``ids`` belong together, recorded as a chain of must-links.
     * ``nowhere``: the points in ``ids`` belong to no class.
+    * ``belongs``, ``not``: the points in ``ids`` belong to the class of ``face``, or do not.
+    * ``split``: the points in ``ids`` belong together, in another class than ``face``.
+    * ``merge``: the two points in ``ids``, faces of two classes, belong together. Of two names the first one stays.
+    * ``name``: the class of the point in ``ids`` has a name (or none any more) and is different from the classes of
+      ``apart``, which have other names; it had the names of ``replaces`` before.
+    * ``turn``: the pair in ``ids`` is ``said`` to be the opposite of what was said before.
+    * ``keep``: what was said about the pair in ``ids`` is right, whatever the model says.
     * ``remove``: drops everything said about the pair in ``ids``, or that the one point in it belongs to no class.
     * ``undo``: undoes the entry with the key ``of``, as if it had never been made.
     * ``audit``: an audit begins; see `as_entry`. ``give up`` ends it early, and its answers become ordinary ones.
+
+    And those that a session makes:
+
     * ``links``: ``statements`` from a file of links replace everything said before, which can then no longer be
       undone.
-    * ``wrote``: a file of links with this ``digest`` was written.
+    * ``wrote``: a file of links with this ``digest`` is to take the place of the one with the digest ``replaces``.
+    * ``model``: after so many ``answers`` a model was found whose labels had ``settled`` to this degree.
+    * ``finished``: results were written, among them a model with this ``digest``; ``result`` says which.
 
     Parameters
     ----------
@@ -36,23 +72,45 @@ class Record:
     ----------
     said : Answers
         All answers that have not been undone.
+    names : dict of int to Name
+        Names by the rows that have them, the oldest first.
+    kept : set of (int, int)
+        Pairs that were confirmed.
+    n_more : int
+        By how many classes people's splits outnumber their merges.
     counts : dict of str to int
-        How often each answer to a question was given.
+        How often each answer to a question was given, and how many questions about more than two points.
     entries : dict of str to dict
         Entries by key, including undone ones.
     written : tuple of str
-        Digests of the last two versions of the file of links that were read or written, the newest last. Two are kept
-        because a crash may come just before the newest replaces the other.
+        Digests that the file of links may have, the newest last: a crash may come just before that replaces the other.
+    history : list of dict
+        How far labels had settled, after how many answers.
+    audits : list of dict
+        What complete audits found, after how many answers.
+    finished : dict or None
+        The last results.
+    unchanged : str or None
+        Digest of the model that was written last, if nothing was said since.
     row_of : dict of str to int
         Row of each id.
     """
 
     def __init__(self, ids: Iterable[str], said: Answers | None = None) -> None:
         self.said = Answers() if said is None else said
-        self.counts = dict.fromkeys(SAID, 0)
+        self.names: dict[int, Name] = {}
+        self.kept: set[Pair] = set()
+        self.n_more = 0
+        self.counts = dict.fromkeys((*SAID, "which", "group"), 0)
         self.entries: dict[str, Entry] = {}
         self.written: tuple[str, ...] = ()
+        self.history: list[dict[str, Any]] = []
+        self.audits: list[dict[str, Any]] = []
+        self.finished: dict[str, Any] | None = None
+        self.unchanged: str | None = None
         self.row_of = {value: row for row, value in enumerate(ids)}
+        self._turns: dict[str, Entry] = {}  # what can be undone, oldest first
+        self._settled: list[Entry] = []  # what can no longer be undone
         self._strangers: dict[str, int] = {}  # negative row numbers for ids that are not in the table
 
     def take(self, entry: Entry) -> None:
@@ -60,14 +118,16 @@ class Record:
         what = entry["entry"]
         if "key" in entry:
             self.entries[entry["key"]] = entry
+        if what not in ("wrote", "model"):
+            self.unchanged = entry.get("digest") if what == "finished" else None
         if what == "undo":
-            self.said.undo(entry["of"])
-            undone = self.entries[entry["of"]]
-            if undone["entry"] == "answer":
-                self.counts[undone["said"]] -= 1
+            self._undo(entry["of"])
         elif what in ("links", "wrote"):
-            self.written = (*self.written[-1:], entry["digest"])
+            before = (entry["replaces"],) if "replaces" in entry else self.written[-1:]
+            self.written = (*filter(None, before), entry["digest"])
             if what == "links":
+                self._settled += self._turns.values()
+                self._turns.clear()
                 self.said.restart(
                     Answer(self._row(a), self._row(b), said, annotator, confidence, chosen=any(chosen))
                     for a, b, said, confidence, annotator, *chosen in entry["statements"]
@@ -76,19 +136,92 @@ class Record:
             self._begin(entry)
         elif what == "give up":
             self.said.give_up_audit()
+        elif what == "model":
+            self.history.append({name: entry[name] for name in ("answers", "settled")})
+        elif what == "finished":
+            self.finished = entry["result"]
         else:
-            said: Any = {"together": "same", "remove": "remove", "nowhere": "nowhere"}.get(what) or entry["said"]
-            rows = [self._row(value) for value in entry["ids"]]
-            pairs = [(row, row) for row in rows] if what == "nowhere" or len(rows) == 1 else pairwise(rows)
-            answers = [Answer(a, b, said, entry["annotator"], chosen=not self.said.is_audited(a, b)) for a, b in pairs]
-            self.said.add(*answers, key=entry["key"])
-            if what == "answer":
-                self.counts[said] += 1
+            self._turns[entry["key"]] = entry
+            if answers := self._answers(entry):
+                self.said.add(*answers, key=entry["key"])
+            self._count(entry, 1)
+            self._remember(entry)
+        self._compare_audits()
+
+    def last_turn(self, annotator: str | None) -> str | None:
+        """Key of the last turn of an annotator that can be undone; None if there is none."""
+        return next((key for key in reversed(self._turns) if self._turns[key]["annotator"] == annotator), None)
 
     def stranger(self) -> str | None:
         """An id that an answer names but the table does not contain; None if there is none."""
-        rows = {row for answer in self.said for row in (answer.a, answer.b)}
+        rows = {row for answer in self.said for row in (answer.a, answer.b)} | set(self.names)
         return next((value for value, row in self._strangers.items() if row in rows), None)
+
+    def _answers(self, entry: Entry) -> list[Answer]:
+        """What an entry says about pairs, in the order in which it counts."""
+        what, rows = entry["entry"], [self._row(value) for value in entry["ids"]]
+        who = entry["annotator"]
+        face = self._row(entry["face"]) if "face" in entry else -1
+        dropped = [(self._row(a), self._row(b)) for a, b in entry.get("drop", ())]
+        found: list[Any] = [(a, b, "remove") for a, b in dropped]
+        if what in ("which", "group"):
+            picked = [self._row(value) for value in entry.get("like" if what == "which" else "out", ())]
+            found += answers_to(what, tuple(rows), picked, entry.get("said"))
+        elif what == "nowhere" or (what == "remove" and len(rows) == 1):
+            found += [(row, row, what) for row in rows]
+        elif what == "remove":
+            found += [(*rows, what)]
+        elif what == "turn":
+            found += [(*rows, "remove"), (*rows, entry["said"])]
+        elif what in ("belongs", "not"):
+            found += [(row, face, "same" if what == "belongs" else "different") for row in rows]
+        elif what == "name":
+            found += [(rows[0], self._row(other), "different") for other in entry["apart"]]
+        elif what != "keep":
+            found += [(a, b, entry.get("said", "same")) for a, b in pairwise(rows)]
+            found += [(rows[0], face, "different")] if what == "split" else []
+        return [Answer(a, b, said, who, chosen=not self.said.is_audited(a, b)) for a, b, said in found]
+
+    def _count(self, entry: Entry, by: int) -> None:
+        what = entry["entry"]
+        if what in ("answer", "which", "group"):
+            self.counts[entry["said"] if what == "answer" else what] += by
+
+    def _remember(self, entry: Entry) -> None:
+        """Take what an entry says beside answers: names, and pairs that were confirmed."""
+        what, rows = entry["entry"], [self._row(value) for value in entry["ids"]]
+        if what == "name":
+            for value in entry["replaces"]:
+                self.names.pop(self._row(value), None)
+            if entry["name"] is None:
+                self.names.pop(rows[0], None)
+            else:
+                self.names[rows[0]] = Name(entry["name"], entry["colour"], entry["description"])
+        elif what == "merge" and self.names.keys() >= set(rows):
+            del self.names[rows[1]]
+        elif what == "keep":
+            self.kept.add(pair_of(*rows))
+        elif what in ("turn", "remove") and len(rows) == 2:
+            self.kept.discard(pair_of(*rows))
+        self.n_more += {"split": 1, "merge": -1}.get(what, 0)
+
+    def _undo(self, key: str) -> None:
+        undone = self._turns.pop(key)
+        if key in self.said.turns:
+            self.said.undo(key)
+        self._count(undone, -1)
+        self.names, self.kept, self.n_more = {}, set(), 0
+        for entry in (*self._settled, *self._turns.values()):
+            self._remember(entry)
+
+    def _compare_audits(self) -> None:
+        """Note what an audit has found when it is complete; forget it if an undo opens it again."""
+        found = self.said.audits
+        del self.audits[len(found) :]
+        for quality in found[len(self.audits) :]:
+            n = len(self.said.ordinary) - quality.n_links
+            numbers = {"right": quality.pairs_right, "low": quality.low, "high": quality.high}
+            self.audits.append({"answers": n, "n": quality.n_links, **numbers})
 
     def _begin(self, entry: Entry) -> None:
         """Begin an audit, unless points of it are not in the table any more."""
@@ -141,6 +274,7 @@ def fold(entries: Iterable[Entry], ids: Iterable[str], said: Answers | None = No
     for entry in entries:
         if entry["entry"] == "undo" or entry.get("key") in undone:  # as if it had never been made; its key is used up
             record.entries[entry["key"]] = entry
+            record.unchanged = None
         else:
             record.take(entry)
     return record

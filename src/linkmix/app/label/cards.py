@@ -1,13 +1,14 @@
 """What the page shows about points: fields side by side, pictures, and positions on a map."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkmix.basics.arrays import Floats
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.data.plane import plane
-from linkmix.data.summary import summarise
+from linkmix.data.summary import Summary, summarise
 from linkmix.tables import Points
 
 PICTURES = {
@@ -61,6 +62,12 @@ class Cards:
         """A point: its row, its id, and whether there is a picture of it."""
         return {"row": row, "id": str(self.points.ids[row]), "picture": self.picture(row) is not None}
 
+    def whole(self, row: int) -> dict[str, Any]:
+        """A point with all its fields, as they stand in the table."""
+        texts = {name: str(values[row]) for name, values in self.points.texts.items() if name != self.picture_column}
+        texts |= {self.points.columns[j]: self.points.written(row, j) for j in self._shown}
+        return self.card(row) | {"fields": [{"name": name, "value": value} for name, value in texts.items()]}
+
     def pair(self, a: int, b: int) -> dict[str, Any]:
         """Two points side by side.
 
@@ -108,11 +115,16 @@ class Cards:
             return None
         return file if is_inside and file.suffix.lower() in PICTURES else None
 
-    def places(self) -> tuple[Floats, list[str]]:
+    def places(self, labels: Ints | None = None) -> tuple[Floats, list[str]]:
         """Coordinates of all points on a map, shape (2, n_samples), and names of its axes; see `plane`."""
         X, columns = self.points.without_codes
-        places, axes = plane(X, columns, self._summary if X is self.points.X else summarise(X))
+        places, axes = plane(X, columns, self._plain_summary, labels=labels)
         return places.T, axes
+
+    @cached_property
+    def _plain_summary(self) -> Summary:
+        X, _ = self.points.without_codes
+        return self._summary if X is self.points.X else summarise(X)
 
 
 def _are_pictures(values: Any) -> bool:

@@ -62,6 +62,8 @@ class Result:
         Probability that a point belongs to no class; None if the method knows no such points. Their label is -1.
     weights : ndarray of shape (n_features,), or None
         How much each column decides, as shares that sum to 1; None if that is not known.
+    names : tuple of str
+        Name of each class; nothing if they have numbers alone.
     """
 
     points: Points
@@ -77,6 +79,11 @@ class Result:
     notes: tuple[str, ...] = ()
     noise: Floats | None = None
     weights: Floats | None = None
+    names: tuple[str, ...] = ()
+
+    def name_of(self, m: int) -> str:
+        """The name of a class, or its number."""
+        return self.names[m] if self.names and m >= 0 else str(m)
 
     @cached_property
     def confidence(self) -> "Confidence | None":
@@ -130,15 +137,15 @@ class Result:
         n_must, n_cannot = self.links.n_must, self.links.n_cannot
         if not n_must and not n_cannot:
             return f"No links, {unknown}: give some, or run linkmix label."
+        if self.links.n_chosen:
+            return (
+                f"The links were chosen by questions, not drawn at random, {unknown}: Certify on the page of linkmix "
+                "label measures it, or linkmix ask --audit 20."
+            )
         if not n_cannot:
             return f"Only must-links, {unknown}: add cannot-links, between points that belong apart."
         if not n_must:
             return f"Only cannot-links, {unknown}: add must-links, between points that belong together."
-        if self.links.n_chosen:
-            return (
-                f"The links were chosen by questions, not drawn at random, {unknown}: the check on the page of linkmix "
-                "label measures it, or linkmix ask --audit 20."
-            )
         return f"Too few links, {unknown}: give more of both kinds."
 
     @cached_property
@@ -308,6 +315,29 @@ def profiles(
         tuple(j for j, part in enumerate(parts) for _ in part[3]),
         tuple(j in tallies for j, part in enumerate(parts) for _ in part[3]),
     )
+
+
+def traits(profiles: Profiles, m: int, at_most: int = 3) -> list[str]:
+    """What sets a class apart: numbers in standard deviations, levels by their share.
+
+    Examples
+    --------
+    >>> from linkmix.data.summary import summarise
+    >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [9.0, 0.0], [8.0, 1.0]])
+    >>> names = ["age", "plan"], [(), ("free", "gold")]
+    >>> traits(profiles(X, np.array([0, 0, 1, 1]), 2, summarise(X), *names), 1)
+    ['age +1.0', 'plan = free 50 % (overall 75 %)']
+    """
+    said = []
+    for trait in profiles.top(m, at_most):
+        if not profiles.differences[m, trait]:
+            continue
+        if profiles.shares[trait]:
+            share, overall = 100 * profiles.means[m, trait], 100 * profiles.center[trait]
+            said.append(f"{profiles.names[trait]} {share:.0f} % (overall {overall:.0f} %)")
+        else:
+            said.append(f"{profiles.names[trait]} {profiles.differences[m, trait]:+.1f}")
+    return said
 
 
 def _shares(tally: Floats) -> tuple[Floats, Floats, Floats]:

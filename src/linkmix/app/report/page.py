@@ -205,7 +205,9 @@ def _profile(result: Result, m: int) -> dict[str, Any]:
                 "width": max(width, 0.4),
             }
         )
-    return {"number": m, "facts": "; ".join(facts), "bars": bars}
+    name = result.names[m] if result.names else f"class {m}"
+    title = name if result.names else f"Class {m}"
+    return {"number": m, "name": name, "title": title, "facts": "; ".join(facts), "bars": bars}
 
 
 def _largest(result: Result) -> float:

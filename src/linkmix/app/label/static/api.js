@@ -23,9 +23,11 @@ async function checked(reply) {
 
 export const ask = async (path) => checked(await fetch(path));
 
-async function post(entry) {
+export const kinds = () => find("kinds").value; // of questions, as the person wants them
+
+async function post(path, body) {
   const headers = { "Content-Type": "application/json", "X-Linkmix": "1" };
-  const reply = await fetch("/api/entries", { method: "POST", headers, body: JSON.stringify(entry) });
+  const reply = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
   return (await checked(reply)).json();
 }
 
@@ -39,7 +41,7 @@ export async function send() {
   while (waiting.length) {
     const entry = waiting[0];
     try {
-      const reply = await post(entry);
+      const reply = await post("/api/entries", entry);
       alarm("");
       on.taken(entry, reply);
     } catch (error) {
@@ -60,11 +62,14 @@ export async function send() {
 }
 
 export function put(entry) {
-  waiting.push({ ...entry, key: key(), page, table: state.start.table, annotator: find("annotator").value.trim() || null });
+  waiting.push({ ...entry, key: key(), page, kinds: kinds().split(","), table: state.start.table, annotator: find("annotator").value.trim() || null });
   store("waiting", waiting);
   return send();
 }
 
 export const undo = () => put({ entry: "undo" });
 export const check = () => put({ entry: state.status?.audit ? "give up" : "audit" });
+export const finish = () => post("/api/finish", { key: key(), table: state.start.table });
 export const remove = (link) => put({ entry: "remove", rows: link.rows });
+export const turn = (link, said) => put({ entry: "turn", rows: link.rows, said });
+export const keep = (link) => put({ entry: "keep", rows: link.rows });

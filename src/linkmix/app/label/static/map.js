@@ -2,29 +2,65 @@
 // on top of it, draws links and rings and handles moving, zooming and the lasso.
 
 import { ask } from "./api.js";
-import { colour, find, state } from "./page.js";
+import { colour, colourOf, find, state } from "./page.js";
 
-const TRACES = { same: 0, different: 1, question: 2, chosen: 3 };
+const TRACES = { same: 0, different: 1, link: 2, question: 3, chosen: 4 };
 const LINE = 1.5;
+export let labels = new Int16Array(); // the class of each point
 let places; // all horizontal coordinates, then all vertical ones
 let whole; // ranges of the whole map
 let byColour = []; // rows of each colour
+let asked = []; // cards of the question
+let byClasses = false; // whether the map is the projection that shows the classes
+let loading = null; // the map, once someone looks at it
 let drawn = Promise.resolve(); // changes to the chart, one after another
 export let view; // the visible ranges; undefined until there is a map
 
 export const x = (row) => places[row];
 export const y = (row) => places[state.start.n_points + row];
 
-export async function loadMap() {
-  const [bytes] = await Promise.all([ask("/api/places"), plotlyLoaded()]);
-  places = new Float32Array(await bytes.arrayBuffer());
-  const n = state.start.n_points;
-  whole = view = { x: range(places.subarray(0, n)), y: range(places.subarray(n)) };
+// Draws the map when it is first looked at, since it needs a large script.
+export function openMap(lassoed) {
+  loading ??= loadMap().then(() => drawMap(lassoed));
+  return loading.then(() => change((chart) => Plotly.Plots.resize(chart))).then(drawCloud);
+}
+
+async function loadMap() {
+  const [found] = await Promise.all([fetchPlaces(), plotlyLoaded()]);
+  place(found);
   await recolour();
 }
 
+async function fetchPlaces() {
+  const reply = await ask(`/api/places${byClasses ? "?projection=classes" : ""}`);
+  return new Float32Array(await reply.arrayBuffer());
+}
+
+function place(found) {
+  places = found;
+  const n = state.start.n_points;
+  whole = { x: range(places.subarray(0, n)), y: range(places.subarray(n)) };
+  view ??= whole;
+}
+
+// Another projection: the one that shows the classes, or the one of the points alone.
+export async function project(classes) {
+  byClasses = classes;
+  await loading;
+  place(await fetchPlaces());
+  view = whole;
+  showWhole();
+  redrawMap();
+}
+
 function plotlyLoaded() {
-  return window.Plotly ? null : new Promise((done) => addEventListener("load", done));
+  return new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = "/plotly.js";
+    script.onload = done;
+    script.onerror = () => failed(new Error("the script of the map could not be loaded"));
+    document.head.append(script);
+  });
 }
 
 function range(values) {
@@ -50,17 +86,21 @@ export async function drawMap(lassoed) {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", newselection: { line: { color: colour("--accent"), width: 2, dash: "solid" } },
   };
   const chart = find("chart");
-  const traces = [line("solid"), line("6px,4px"), rings("circle-open", 3, "--ink"), rings("square-open", 2.5, "--accent")];
+  const traces = [line("solid"), line("6px,4px"), { ...line("solid"), line: { color: colour("--accent"), width: 5 } }, rings("circle-open", 3, "--ink"), rings("square-open", 2.5, "--accent")];
   await Plotly.newPlot(chart, traces, layout, { displayModeBar: false, responsive: true, scrollZoom: true, doubleClick: false });
   chart.on("plotly_relayouting", moved);
   chart.on("plotly_relayout", moved);
   chart.on("plotly_selected", lassoed);
-  drawCloud();
-  drawLinks();
-  drawQuestion();
-  drawChosen();
+  redrawMap();
   find("plot").dataset.drawn = "";
   performance.mark("map");
+}
+
+function redrawMap() {
+  drawCloud();
+  drawLinks();
+  drawQuestion(asked);
+  drawChosen();
 }
 
 function moved(event) {
@@ -107,17 +147,18 @@ export function drawCloud() {
 
 export async function recolour() {
   if (!view) return;
-  const labels = new Int16Array(await (await ask("/api/labels")).arrayBuffer());
+  labels = new Int16Array(await (await ask("/api/labels")).arrayBuffer());
   const n = state.start.n_colours;
   byColour = Array.from({ length: n + 1 }, () => []);
-  labels.forEach((label, row) => byColour[label < 0 ? n : label % n].push(row));
+  labels.forEach((label, row) => byColour[label < 0 ? n : colourOf(label)].push(row));
   drawCloud();
 }
 
 // Changes the chart, after all earlier changes.
 function change(make) {
-  if (!find("chart").data) return;
+  if (!find("chart").data) return drawn;
   drawn = drawn.then(() => make(find("chart"))).catch((error) => console.error(error));
+  return drawn;
 }
 
 const relayout = (changes) => change((chart) => Plotly.relayout(chart, changes));
@@ -135,16 +176,19 @@ export function drawLinks() {
   change((chart) => Plotly.restyle(chart, { x: [same.x, different.x], y: [same.y, different.y] }, [TRACES.same, TRACES.different]));
 }
 
-export function drawQuestion() {
+export function drawQuestion(cards) {
+  asked = cards;
   if (!view) return;
-  const rows = state.question ? [state.question.a.row, state.question.b.row] : [];
-  change((chart) => Plotly.restyle(chart, { x: [rows.map(x)], y: [rows.map(y)], text: [["A", "B"].slice(0, rows.length)] }, [TRACES.question]));
+  const rows = cards.map((card) => card.row);
+  const text = rows.length === 2 && state.question?.kind === "pair" ? ["A", "B"] : ["?", ...rows.slice(1).map((_, i) => String(i + 1))];
+  change((chart) => Plotly.restyle(chart, { x: [rows.map(x)], y: [rows.map(y)], text: [text.slice(0, rows.length)] }, [TRACES.question]));
 }
 
 export function drawChosen() {
   if (!view) return;
   const rows = state.chosen.length > 2 ? [] : state.chosen;
-  change((chart) => Plotly.restyle(chart, { x: [rows.map(x)], y: [rows.map(y)] }, [TRACES.chosen]));
+  const ends = state.link?.rows ?? [];
+  change((chart) => Plotly.restyle(chart, { x: [ends.map(x), rows.map(x)], y: [ends.map(y), rows.map(y)] }, [TRACES.link, TRACES.chosen]));
   if (find("chart").layout?.selections?.length) relayout({ selections: [] });
   drawCloud();
 }

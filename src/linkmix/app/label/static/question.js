@@ -1,141 +1,154 @@
-// The pair that is asked about, and what was answered.
+// The question on the page, and its answer.
 
-import { ask, page, put } from "./api.js";
+import { ask, kinds, page, put } from "./api.js";
+import { drawCard, fieldsOf } from "./cards.js";
 import { drawQuestion } from "./map.js";
-import { chip, find, made, say, state } from "./page.js";
+import { counted, find, made, pressed, redraw, say, state } from "./page.js";
+import { drawPair } from "./pair.js";
 
-const FIELDS = 14; // fields shown until all are asked for
+let picked = new Set(); // rows of the cards that were tapped
 let allFields = false;
 
 export async function nextQuestion() {
   try {
-    show((await (await ask(`/api/question?page=${page}`)).json()).question);
+    show((await (await ask(`/api/question?page=${page}&kinds=${kinds()}`)).json()).question);
   } catch {
     state.busy = true;
   }
 }
 
-function show(pair) {
-  const isNew = JSON.stringify(pair) !== JSON.stringify(state.question);
-  state.question = pair;
-  state.busy = !pair;
-  for (const button of document.querySelectorAll("[data-said]")) button.disabled = state.busy;
-  const audit = pair?.audit;
-  for (const button of document.querySelectorAll("[data-nowhere]")) {
-    button.hidden = !state.start.noise;
-    button.disabled = state.busy || Boolean(audit); // the check is about pairs
-  }
-  find("auditing").hidden = !audit;
-  if (audit) find("auditing").textContent = `${audit.answered} of ${audit.n} answered. These ${audit.n} questions are about random pairs, so they show how good the result is. The answers are used for training only afterwards.`;
-  find("ask-title").textContent = `${pair?.again ? "Once more: do" : "Do"} these two belong together?`;
-  if (!pair) {
-    const text = "No questions are left: every pair that matters is answered or follows from other answers.";
-    find("pair").replaceChildren(made("p", text, { class: "quiet" }));
-  } else if (isNew) {
+// The points of a question: the two of a pair; or the first one, and the cards to compare it with.
+export const cardsOf = (question) => {
+  if (!question) return [];
+  if (question.kind === "which") return [question.row, ...question.cards];
+  if (question.kind === "group") return [question.anchor, ...question.cards];
+  return [question.a, question.b];
+};
+export const rowsOf = (question) => cardsOf(question).map((card) => card.row);
+
+export function show(question) {
+  if (question) question.kind ??= "pair";
+  const isNew = JSON.stringify(question) !== JSON.stringify(state.question);
+  state.question = question;
+  state.busy = !question;
+  const { audit, kind, again } = question ?? {};
+  if (isNew) {
+    picked = new Set();
     allFields = false;
-    drawPair();
-    if (pair.again) say(`${find("message").textContent} This pair is asked again, because the answer was unexpected.`);
   }
-  drawQuestion();
-  find("ask").dataset.rows = pair ? `${pair.a.row} ${pair.b.row}` : "";
+  drawButtons();
+  find("auditing").hidden = !audit;
+  if (audit) find("auditing-text").textContent = `${audit.answered} of ${audit.n} answered. These ${audit.n} questions are about random pairs, so they show how good the result is. The answers are used for training only afterwards.`;
+  find("why").textContent = question?.why ?? "";
+  find("why").hidden = !question?.why || Boolean(audit);
+  find("ask-title").textContent = {
+    which: "Which of these is it like? Tap all that are.",
+    group: "Do these belong together? Tap those that do not fit.",
+  }[kind] ?? `${again ? "Once more: do" : "Do"} these two belong together?`;
+  if (!question) {
+    const text = "No questions are left: every pair that matters is answered or follows from other answers.";
+    find("cards").replaceChildren(made("p", text, { class: "quiet" }));
+  } else if (isNew) {
+    drawCards();
+    find("cards").scrollTop = 0;
+    if (again && kind === "pair") say(`${find("message").textContent} This pair is asked again, because the answer was unexpected.`);
+  }
+  drawQuestion(cardsOf(question));
+  find("ask").dataset.kind = kind ?? "";
+  find("ask").dataset.rows = rowsOf(question).join(" ");
   performance.mark("question");
 }
 
-function drawPair() {
+export function drawCards() {
   const { question } = state;
-  const table = made("table");
-  table.append(made("caption", `Point ${question.a.id} and point ${question.b.id}`, { class: "hidden" }));
-  const head = made("tr");
-  head.append(made("td", "", { class: "corner" }));
-  for (const end of ["a", "b"]) {
-    const card = question[end];
-    const cell = made("th", undefined, { scope: "col" });
-    const name = made("span", undefined, { class: "name" });
-    name.append(made("span", end.toUpperCase(), { class: "letter", "aria-hidden": "true" }), made("span", card.id));
-    cell.append(name);
-    if (card.label !== null) cell.append(chip(card.label)); // a label would suggest an answer in the check
-    if (card.picture) cell.append(made("img", undefined, { src: `/picture/${card.row}`, alt: `Picture of ${card.id}` }));
-    head.append(cell);
+  if (!question) return;
+  const labels = find("show-guess").checked && !question.audit;
+  if (question.kind === "pair") return drawPair(find("cards"), question, { labels });
+  const all = cardsOf(question);
+  const names = fieldsOf(all, allFields);
+  const draw = (card, more) => drawCard(card, { names, all: allFields, label: labels ? card.label : null, ...more });
+  const grid = made("div", undefined, { class: "grid", role: "group", "aria-label": question.kind === "which" ? "All that it is like" : "Those that do not fit" });
+  question.cards.forEach((card, i) => grid.append(draw(card, { pick, picked: picked.has(card.row), number: i + 1 })));
+  const both = made("div", undefined, { class: `several${all.some((card) => card.picture) ? " pictures" : ""}` });
+  both.append(draw(all[0], { large: true, note: question.kind === "which" ? "this one" : "compare with this one" }), grid);
+  const parts = [both];
+  if (all[0].fields.length > fieldsOf(all).length) {
+    const text = allFields ? "Show fewer fields" : `Show all ${all[0].fields.length} fields`;
+    parts.push(pressed(text, () => { allFields = !allFields; drawCards(); }, { class: "small more", "data-key": "fields" }));
   }
-  head.append(made("th", "apart", { scope: "col", class: "apart", title: "standard deviations between the two" }));
-  const body = made("tbody");
-  const fields = allFields ? question.fields : mostApart(question.fields);
-  for (const field of fields) body.append(fieldRow(field));
-  const top = made("thead");
-  top.append(head);
-  table.append(top, body);
-  const parts = [table];
-  if (fields.length < question.fields.length) {
-    const more = made("button", `Show all ${question.fields.length} fields`, { type: "button", class: "small more" });
-    more.addEventListener("click", () => { allFields = true; drawPair(); });
-    parts.push(more);
+  redraw(find("cards"), parts);
+}
+
+function pick(row, is) {
+  picked[is ? "add" : "delete"](row);
+  drawButtons();
+}
+
+export function toggle(number) {
+  const box = find("cards").querySelectorAll(".grid input")[number - 1];
+  if (box && !state.busy) box.click();
+}
+
+function drawButtons() {
+  const { question, busy, start } = state;
+  const kind = question?.kind ?? "pair";
+  const focused = find("answers").contains(document.activeElement);
+  for (const button of find("answers").querySelectorAll("button")) {
+    const nowhere = "nowhere" in button.dataset;
+    button.hidden = !button.dataset.kind.split(" ").includes(kind) || (nowhere && !start.noise);
+    button.disabled = busy || (nowhere && Boolean(question.audit)); // the check is about pairs
   }
-  find("pair").replaceChildren(...parts);
+  find("answers").dataset.kind = kind;
+  find("confirm").disabled = busy || (kind === "which" && !picked.size);
+  const one = picked.size === 1;
+  if (kind === "which") find("confirm-text").textContent = !picked.size ? "Like these" : one ? "Like this one" : `Like these ${picked.size}`;
+  else find("confirm-text").textContent = !picked.size ? "All fit" : one ? "This one does not fit" : `These ${picked.size} do not fit`;
+  if (focused && !find("answers").contains(document.activeElement)) find("ask").focus({ preventScroll: true }); // its button is gone
 }
 
-function mostApart(fields) {
-  if (fields.length <= FIELDS) return fields;
-  const weight = (field) => field.apart ?? (field.differs ? 100 : 99);
-  const least = fields.map(weight).sort((a, b) => b - a)[FIELDS - 1];
-  return fields.filter((field) => weight(field) >= least).slice(0, FIELDS);
-}
-
-function fieldRow(field) {
-  const level = !field.differs ? 0 : field.apart === null || field.apart >= 1 ? 2 : field.apart >= 0.3 ? 1 : 0;
-  const row = made("tr", undefined, { class: `level${level}` });
-  const name = made("th", undefined, { scope: "row" });
-  for (const part of field.name.split(/(?<=[_./-])/)) name.append(part, made("wbr"));
-  row.append(name);
-  for (const end of ["a", "b"]) row.append(made("td", field[end] || "—"));
-  const apart = made("td", undefined, { class: "apart" });
-  if (field.apart !== null) {
-    const bar = made("span", undefined, { class: "far", "aria-hidden": "true" });
-    const fill = made("i");
-    fill.style.width = `${Math.min(100, (100 * field.apart) / 3)}%`;
-    bar.append(fill);
-    apart.append(bar, made("span", field.apart.toFixed(1), { class: "number" }));
-  } else apart.append(made("span", field.differs ? "≠" : "=", { class: "number" }));
-  row.append(apart);
-  return row;
-}
-
-export function answer(said) {
+function send(entry) {
   if (state.busy || !state.question) return;
   state.busy = true;
   performance.clearMarks("answer");
   performance.mark("answer");
-  put({ entry: "answer", rows: [state.question.a.row, state.question.b.row], said });
+  put({ rows: rowsOf(state.question), ...entry });
+}
+
+export function answer(said) {
+  const kind = state.question?.kind;
+  if (kind === "pair") send({ entry: "answer", said });
+  else if (said === "unsure" || said === "skip") send({ entry: kind, said });
+}
+
+export function confirm() {
+  const kind = state.question?.kind;
+  if (kind === "which" && picked.size) send({ entry: kind, like: [...picked] });
+  if (kind === "group") send({ entry: kind, out: [...picked] });
+}
+
+export function none() {
+  if (state.question?.kind === "which") send({ entry: "which", like: [] });
+  else if (state.question?.kind === "pair") nowhere("0 1");
 }
 
 export function nowhere(ends) {
-  if (!state.start.noise || state.busy || !state.question || state.question.audit) return;
-  state.busy = true;
-  put({ entry: "nowhere", rows: ends.split(" ").map((end) => state.question[end].row) });
+  if (!state.start.noise || !state.question || state.question.audit) return;
+  const rows = rowsOf(state.question);
+  send({ entry: "nowhere", rows: ends.split(" ").map((end) => rows[end]) });
 }
 
-// The server has an entry: say so, and show the question that came with the reply.
-export function taken(entry, reply) {
-  const said = (word) => (word === "skip" ? "skipped" : word);
-  if (entry.entry === "undo") {
-    const { entry: kind, ids = [], said: word } = reply.undone ?? {};
-    const what = {
-      answer: `${said(word)}, ${ids.join(" and ")}`,
-      together: `${ids.length} points belong together`,
-      nowhere: `no class, ${ids.join(" and ")}`,
-      remove: ids.length === 1 ? `${ids[0]} has a class` : `removal of the link between ${ids.join(" and ")}`,
-    }[kind];
-    say(what ? `Undone: ${what}.` : "Undone.");
-  } else if (entry.entry === "audit") say("The check begins.");
-  else if (entry.entry === "give up") say("The check has ended early. Its answers are kept, and the model will use them.");
-  else if (entry.entry === "answer") say(`Saved: ${said(entry.said)}.`);
-  else if (entry.entry === "nowhere") say(entry.rows.length === 1 ? "Saved: no class." : `Saved: ${entry.rows.length} points have no class.`);
-  else if (entry.entry === "remove" && entry.rows.length === 1) say("Removed: the point may have a class. Undo restores it.");
-  else if (entry.entry === "together") say(`Saved: ${entry.rows.length} points belong together.`);
-  else say("Link removed. Undo restores it.");
-  if ("question" in reply) show(reply.question);
-}
-
-export function refused(error) {
-  say(`Not saved: ${error.message}.`);
-  if (state.question) state.busy = false;
+// What the model thought of the question, now that it is answered: a sentence, or nothing.
+export function guess(question, entry) {
+  const cards = cardsOf(question);
+  if (!cards.length || question.audit || cards.some((card) => typeof card.label !== "number")) return "";
+  const [first, ...others] = cards;
+  const like = others.filter((card) => card.label === first.label && first.label >= 0).map((card) => card.row);
+  if (entry.entry === "answer") {
+    const word = like.length ? "same" : "different";
+    return entry.said === word ? "So the model thought." : `The model thought: ${word}.`;
+  }
+  if (entry.said || !["which", "group"].includes(entry.entry)) return "";
+  const said = entry.entry === "which" ? entry.like : others.map((card) => card.row).filter((row) => !entry.out.includes(row));
+  const off = others.filter((card) => like.includes(card.row) !== said.includes(card.row)).length;
+  return off ? `The model thought otherwise of ${counted(off, "card")}.` : "So the model thought.";
 }

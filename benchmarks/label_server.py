@@ -1,0 +1,319 @@
+"""The server of the labelling page: ``python -m benchmarks.label_server --points 100000`` and ``--kills 200``.
+
+Measures, without a browser: the time from an answer to the next question while the model is refitted, the time of what
+else a page asks for, and time and memory of a finish. With ``--kills`` it kills the server at random moments instead,
+also while it writes results, and checks after each new start that no confirmed entry is lost, that the results in the
+folder are of one model, and that the page shows what is in the files that a finish writes.
+"""
+
+import argparse
+import http.client
+import json
+import multiprocessing
+import random
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.label_page import CLASSES, write_table
+from linkmix.basics.journal import entries_in
+
+PROCESSES = multiprocessing.get_context("forkserver")
+"""Children are forked from a process that has imported everything, so that many starts take seconds."""
+KINDS = ["pair", "which", "group"]
+
+
+def run(points: Path, folder: Path, port: int, n_classes: int | None) -> None:
+    """Serve a table, in a process of its own."""
+    from linkmix.app.label import server
+    from linkmix.app.label.session import Session
+    from linkmix.app.results import Origin
+    from linkmix.tables import read_points
+
+    listener = server.listen("127.0.0.1", port)
+    options: dict[str, Any] = {"out": folder / "out", "origin": Origin(points)}
+    session = Session(read_points(points, "id"), n_classes, folder / "links.csv", folder, **options)
+    server.serve(session, points.name, listener)
+
+
+class Client:
+    """Speaks with a server as a page does.
+
+    Attributes
+    ----------
+    confirmed : list of str
+        Keys of the entries that the server has confirmed.
+    """
+
+    def __init__(self, points: Path, folder: Path, n_classes: int | None = None) -> None:
+        with socket.socket() as opened:
+            opened.bind(("127.0.0.1", 0))
+            self.port = opened.getsockname()[1]
+        self.folder, self._arguments = folder, (points, folder, self.port, n_classes)
+        self.confirmed: list[str] = []
+        self._number = 0
+
+    def start(self) -> None:
+        """Start the server, and wait until it answers."""
+        self.process = PROCESSES.Process(target=run, args=self._arguments)
+        self.process.start()
+        end = time.monotonic() + 120
+        while True:
+            try:
+                self.table = self.get("/api/start")["table"]
+                return
+            except OSError:
+                if not self.process.is_alive() or time.monotonic() > end:
+                    raise RuntimeError("the server did not start") from None
+                time.sleep(0.02)
+
+    def kill(self) -> None:
+        """Kill the server, whatever it is doing."""
+        self.process.kill()
+        self.process.join()
+
+    def memory(self) -> float:
+        """The most memory that the server has had, in megabytes."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+
+    def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
+        """Send a request; returns its status and body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        headers = {"Origin": f"http://127.0.0.1:{self.port}", "X-Linkmix": "1", "Content-Type": "application/json"}
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+        except http.client.HTTPException as error:
+            raise OSError(str(error)) from None
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> Any:
+        """What is at a path, from JSON."""
+        status, body = self.request("GET", path)
+        if status != 200:
+            raise RuntimeError(f"{path}: {status} {body.decode()}")
+        return json.loads(body)
+
+    def post(self, path: str, **fields: Any) -> tuple[int, Any]:
+        """Send an entry, or ask for a finish; 409 means that it is not possible now."""
+        self._number += 1
+        key = f"{self._number}-{random.getrandbits(60)}"
+        status, body = self.request("POST", path, {"key": key, "table": self.table, **fields})
+        if status == 200 and path == "/api/entries":
+            self.confirmed.append(key)
+        if status not in (200, 409):
+            raise RuntimeError(f"{fields}: {status} {body.decode()}")
+        return status, json.loads(body) if status == 200 else body.decode()
+
+    def settled(self) -> dict[str, Any]:
+        """The status, once no refit runs."""
+        while True:
+            status = self.get("/api/status")
+            if not status["fitting"]:
+                time.sleep(0.05)
+                again = self.get("/api/status")
+                if not again["fitting"] and again["refits"] == status["refits"]:
+                    return again
+            time.sleep(0.02)
+
+    def labels(self) -> np.ndarray:
+        """The labels that the page shows."""
+        return np.frombuffer(self.request("GET", "/api/labels")[1], dtype="<i2")
+
+
+def answered(question: dict[str, Any], class_of: Any) -> dict[str, Any]:
+    """The right reply to a question."""
+    if question["kind"] == "pair":
+        rows = [question[end]["row"] for end in ("a", "b")]
+        return {"entry": "answer", "rows": rows, "said": "same" if len({*map(class_of, rows)}) == 1 else "different"}
+    first = question["row" if question["kind"] == "which" else "anchor"]["row"]
+    cards = [card["row"] for card in question["cards"]]
+    same = [card for card in cards if class_of(card) == class_of(first)]
+    if question["kind"] == "which":
+        return {"entry": "which", "rows": [first, *cards], "like": same}
+    return {"entry": "group", "rows": [first, *cards], "out": [card for card in cards if card not in same]}
+
+
+@contextmanager
+def serving(n_points: int, n_classes: int | None = None) -> Iterator[Client]:
+    """A server over a table of five classes."""
+    folder = Path(tempfile.mkdtemp())
+    write_table(folder / "points.parquet", n_points)
+    PROCESSES.set_forkserver_preload(["linkmix.app.label.server", "linkmix.search", "pyarrow.parquet"])
+    client = Client(folder / "points.parquet", folder, n_classes)
+    client.start()
+    try:
+        yield client
+    finally:
+        client.kill()
+        shutil.rmtree(folder)
+
+
+def measure(n_points: int, n_answers: int) -> None:
+    """Measure, and print one table."""
+    with serving(n_points) as client:
+        times: dict[str, list[float]] = {}
+        fitting = []
+
+        def timed(what: str, ask: Any) -> Any:
+            began = time.perf_counter()
+            found = ask()
+            times.setdefault(what, []).append(1000 * (time.perf_counter() - began))
+            return found
+
+        question = client.get(f"/api/question?page=p&kinds={','.join(KINDS)}")["question"]
+        for _ in range(n_answers):
+            reply = answered(question, lambda row: row % CLASSES)
+            sent = timed(
+                "answer to next question", partial(client.post, "/api/entries", page="p", kinds=KINDS, **reply)
+            )
+            question = sent[1]["question"]
+            if question is None:
+                break
+            fitting.append(timed("status", lambda: client.get("/api/status"))["fitting"])
+            timed("classes", lambda: client.get("/api/classes"))
+            for kind in ("typical", "doubtful"):
+                timed(f"{kind} members", partial(client.get, f"/api/members?label=0&kind={kind}&n=12"))
+            timed("card", lambda: client.get("/api/card?row=5"))
+            timed("review", lambda: client.get("/api/review"))
+            time.sleep(0.15)
+        print(f"{n_points:,} points, {len(fitting)} questions of all kinds\n")
+        print(f"{'':30}{'median':>10}{'95 %':>10}{'longest':>10}")
+        for what, found in times.items():
+            print(f"{what:30}" + "".join(f"{value:7.0f} ms" for value in np.percentile(found, [50, 95, 100])))
+        client.settled()
+        timed("map of the classes", lambda: client.request("GET", "/api/places?projection=classes"))
+        print(f"{'map of the classes':30}{times['map of the classes'][0]:7.0f} ms")
+        before = client.memory()
+        began = time.perf_counter()
+        client.post("/api/finish")
+        print(f"{'finish':30}{time.perf_counter() - began:7.1f} s")
+        print(f"{'memory before, and with it':30}{before:7.0f} and {client.memory():.0f} MB")
+        print(f"a refit ran {100 * np.mean(fitting):.0f} % of the time")
+
+
+def torture(n_kills: int, n_points: int = 300, seed: int = 0, *, told: bool = True) -> dict[str, int]:
+    """Kill the server at random moments, and check what is there after each new start.
+
+    Returns
+    -------
+    dict
+        How many entries and finishes were confirmed, and how often a kill came during a finish.
+    """
+    chance = random.Random(seed)
+    counts = {"kills": 0, "entries": 0, "finishes": 0, "kills while finishing": 0}
+    with serving(n_points) as client:
+        for kill in range(n_kills):
+            state = {"finishing": False, "finishes": 0}
+            worker = threading.Thread(target=disturb, args=(client, random.Random(chance.random()), state))
+            worker.start()
+            time.sleep(chance.uniform(0, 1.2))
+            counts["kills while finishing"] += state["finishing"]
+            client.kill()
+            worker.join()
+            counts["finishes"] += state["finishes"]
+            client.start()
+            check(client)
+            counts["kills"] += 1
+            if told and (kill + 1) % 20 == 0:
+                print(f"{kill + 1} kills: {len(client.confirmed)} entries, {counts['finishes']} finishes", flush=True)
+        counts["entries"] = len(client.confirmed)
+    return counts
+
+
+def disturb(client: Client, chance: random.Random, state: dict[str, Any]) -> None:
+    """Say all kinds of things, and finish now and then, until the server is gone."""
+    try:
+        while True:
+            if chance.random() < 0.08:
+                state["finishing"] = True
+                state["finishes"] += client.post("/api/finish")[0] == 200
+                state["finishing"] = False
+                continue
+            if chance.random() < 0.2:
+                face = chance.choice(client.get("/api/classes")["classes"])["face"]
+                name = chance.choice(["cats", "dogs", "birds", None])
+                client.post("/api/entries", entry="name", rows=[face["row"]], name=name)
+                continue
+            if chance.random() < 0.1:
+                client.post("/api/entries", entry="undo")
+                continue
+            question = client.get(f"/api/question?page=p&kinds={','.join(KINDS)}")["question"]
+            if question is None:
+                client.post("/api/entries", entry="undo")
+            else:
+                client.post("/api/entries", page="p", **answered(question, lambda row: row % CLASSES))
+    except (OSError, ValueError):
+        return
+
+
+def check(client: Client) -> None:
+    """Raise an AssertionError if something is lost, torn, or not what the page shows."""
+    keys = [entry["key"] for entry in entries_in(client.folder / "links.csv.journal") if "key" in entry]
+    assert len(keys) == len(set(keys)), "an entry is there twice"
+    assert set(keys) >= set(client.confirmed), "a confirmed entry is lost"
+    out = client.folder / "out"
+    if out.exists():
+        there = {path.name for path in out.iterdir() if not path.name.startswith("earlier-")}
+        assert there in (set(), {"labels.csv", "model.linkmix", "report.html", "links.csv"}), there
+        if there:
+            in_one_piece(out)
+    status = client.settled()
+    is_shown = '"finished"' in next((line for line in reversed(journal) if '"wrote"' not in line), "")
+    if is_shown and (out / "labels.csv").exists() and status["finished"] is not None:
+        assert written(out) == shown(client), "the page does not show what was finished"
+    reply, result = client.post("/api/finish")
+    assert reply == 200, result
+    assert written(out) == shown(client), "the page does not show what finish wrote"
+    in_one_piece(out)
+    shutil.rmtree(out / "earlier-1", ignore_errors=True)
+
+
+def written(out: Path) -> list[str]:
+    """The labels in the file."""
+    return [line.split(",")[1] for line in (out / "labels.csv").read_text().splitlines()[1:]]
+
+
+def shown(client: Client) -> list[str]:
+    """The labels that the page shows, by name if there are names."""
+    from linkmix.app.results import every_name
+
+    found = client.get("/api/status")
+    names = {int(m): name for m, name in found["names"].items()}
+    every = every_name(names, found["n_classes"])
+    return [every[m] if names else str(m) for m in client.labels().tolist()]
+
+
+def in_one_piece(out: Path) -> None:
+    """Check that labels, model and report are of one model."""
+    from linkmix.search import AutoLinkMixture
+
+    model = AutoLinkMixture.load(out / "model.linkmix")
+    assert [str(label) for label in model.labels_.tolist()] == written(out), "labels and model differ"
+    report = (out / "report.html").read_text()
+    assert all(str(name) in report for name in model.classes_.tolist()), "the report is of another model"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--points", type=int, default=100_000)
+    parser.add_argument("--answers", type=int, default=100)
+    parser.add_argument("--kills", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    if given.kills is None:
+        measure(given.points, given.answers)
+    else:
+        print(torture(given.kills, seed=given.seed))

@@ -261,7 +261,8 @@ def disturb(client: Client, chance: random.Random, state: dict[str, Any]) -> Non
 
 def check(client: Client) -> None:
     """Raise an AssertionError if something is lost, torn, or not what the page shows."""
-    keys = [entry["key"] for entry in entries_in(client.folder / "links.csv.journal") if "key" in entry]
+    journal = entries_in(client.folder / "links.csv.journal")
+    keys = [entry["key"] for entry in journal if "key" in entry]
     assert len(keys) == len(set(keys)), "an entry is there twice"
     assert set(keys) >= set(client.confirmed), "a confirmed entry is lost"
     out = client.folder / "out"
@@ -271,7 +272,8 @@ def check(client: Client) -> None:
         if there:
             in_one_piece(out)
     status = client.settled()
-    is_shown = '"finished"' in next((line for line in reversed(journal) if '"wrote"' not in line), "")
+    last = next((entry["entry"] for entry in reversed(journal) if entry["entry"] != "wrote"), None)
+    is_shown = last == "finished"
     if is_shown and (out / "labels.csv").exists() and status["finished"] is not None:
         assert written(out) == shown(client), "the page does not show what was finished"
     reply, result = client.post("/api/finish")

@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 from linkmix.app.cli import main
+from linkmix.basics.journal import entries_in
 from linkmix.tables import read_links
 
 IRIS, SPECIES = (every[::2] for every in load_iris(return_X_y=True))
@@ -85,8 +86,7 @@ def links():
 
 
 def journal():
-    with open(LINKS + ".journal") as file:
-        return [json.loads(line) for line in file]
+    return entries_in(LINKS + ".journal")
 
 
 # A person, by lines

@@ -72,7 +72,7 @@ export function drawFinish() {
       parts.push(before);
     }
   }
-  const key = JSON.stringify([done, writing, trouble, status.stop, status.how_good, status.finishing ?? null]);
+  const key = JSON.stringify([done, Boolean(result), writing, trouble, status.stop, status.how_good, status.finishing ?? null]);
   if (find("finish-body").dataset.key === key) return;
   find("finish-body").dataset.key = key;
   find("finish-body").replaceChildren(...parts);

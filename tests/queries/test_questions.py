@@ -202,7 +202,9 @@ def test_a_question_without_an_answer_is_not_asked_at_once_again(said):
 
 def test_rows_about_which_someone_was_unsure_do_not_come_back_in_other_company():
     asker = Questioner(IRIS, 3)
-    asker.reply(asker.ask(kinds=["group"])[0], said="unsure")
+    [question] = asker.ask(kinds=["group"])
+    assert question.kind == "group"
+    asker.reply(question, said="unsure")
     unsure = {pair_of(one.a, one.b) for one in asker.answers}
     for question in converse(asker, SPECIES, 20):
         assert not {pair_of(*pair) for pair in pairs_of(question)} & unsure

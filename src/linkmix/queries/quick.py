@@ -251,7 +251,6 @@ def _best(view: _View) -> Question | None:
             break
     if "group" in view.kinds:
         news = value * (settings.news - q.max(axis=1))
-        news[len(rows) - len(waiting) :] *= settings.waiting
         options += [found for g in range(len(view.groups)) if (found := _group(view, g, rows, q[:, g], news))]
     return max(options, key=lambda option: option[0], default=(0.0, None))[1]
 
@@ -287,15 +286,13 @@ def _comparison(view: _View, row: int, groups: Ints) -> Question | None:
 
 def _group(view: _View, g: int, rows: Ints, q: Floats, news: Floats) -> tuple[float, Question] | None:
     """Cards that probably belong to a neighbourhood, and the gain for each second."""
-    state, known, settings = view.state, view.known, view.state.ground.settings
+    state, settings = view.state, view.state.ground.settings
     gain = gain_of_confirming(q, state.ground.n_classes, news)
     likely = np.flatnonzero(q >= settings.fit)
-    likely = likely[np.argsort(-gain[likely], kind="stable")]
-    is_open = np.array([row in known.open for row in rows[likely].tolist()], dtype=bool)
-    likely = likely[~is_open | (np.cumsum(is_open) <= settings.most_waiting)][: settings.group_cards]
+    likely = likely[np.argsort(-gain[likely], kind="stable")][: settings.group_cards]
     if not len(likely):
         return None
-    members = np.array(known.members[view.groups[g]])
+    members = np.array(view.known.members[view.groups[g]])
     Z = state.ground.Z
     anchor = int(members[squared_distances(Z[members], Z[rows[likely]]).sum(axis=1).argmin()])
     likely = likely[[pair_of(anchor, row) not in view.aside for row in rows[likely].tolist()]]

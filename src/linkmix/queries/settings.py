@@ -69,28 +69,26 @@ class QuestionSettings:
         Draw 0 alone, where the value gives .769 and .882: half .793 and .837, halfway to one .762 and .861.
     spread_steps : int
         How often it does. Draw 0 alone: half .779 and .843, twice .802 and .891.
-    pair_seconds : float
-        Time that a person takes for a pair.
-    which_seconds, which_row_seconds : float
-        Time for "which of these is it like?", and for each row that is shown.
-    group_row_seconds : float
-        Time for each row of a group.
+    pair_seconds, which_seconds, which_row_seconds, group_row_seconds : float
+        Time that a person takes for a pair; for "which of these is it like?", and for each row that it shows; for each
+        row of a group. docs/questions.md has what comes of it if the new kinds take half or twice as long.
     most_cards : int
-        Number of cards beside a row at most.
+        Number of cards at most beside the row of "which". Here and in the rest of this list, figures are for 80 and 160
+        seconds of mixed questions (benchmarks.quick_questions), where the value itself gives .663 and .735: thyroid and
+        500 rows each of vehicle and segment, draws 0 and 1. Half .643 and .719; twice as many do not fit on a page.
     group_cards : int
-        Number of cards in a group at most, without its anchor.
+        Number of cards at most in a group, beside its anchor. Half .615 and .734; twice as many do not fit on a page.
     by_distance : float
-        Share of distance, beside the model, in the probability that a row belongs to a neighbourhood.
+        Weight of distance, beside the model, in the probability that a row belongs to a neighbourhood. Half .655 and
+        .716, 0.5 gives .593 and .731.
     falloff : float
-        How fast it falls with distance.
+        How fast this probability falls with distance. Half .642 and .727, twice .631 and .689.
     news : float
-        An answer about a row is worth this, less the probability of the likeliest neighbourhood.
+        What placing a row is worth is this, less the probability of its likeliest neighbourhood: the surer the model
+        was, the less is learned. 1.2 gives .657 and .726, 2 gives .623 and .717.
     fit : float
-        Least probability at which a row is a card of a group.
-    waiting : float
-        How much more an open row counts as a card of a group.
-    most_waiting : int
-        Number of such rows in a group at most.
+        Least probability of the neighbourhood of the anchor at which a row is a card of a group. 0.4 gives .592 and
+        .726, 0.75 gives .607 and .710.
 
     Examples
     --------
@@ -129,5 +127,3 @@ class QuestionSettings:
     falloff: float = 2.0
     news: float = 1.5
     fit: float = 0.6
-    waiting: float = 2.0
-    most_waiting: int = 4

@@ -86,3 +86,17 @@ def test_a_refit_trusts_answers_more_than_their_confidence_says():
     state = State(ground, (Answer(0, 1, "same"),), np.full((4, 2), 0.5))
     assert believed_links(state).must_confidence == pytest.approx([0.9])
     assert believed_links(state, trust=2.0).must_confidence == pytest.approx([0.81 / 0.82])
+
+
+def test_an_answer_on_which_many_rows_hang_is_asked_for_again():
+    p = np.full((10, 3), 1 / 3)
+    ground = Ground(np.zeros((10, 1)), np.arange(10), 3, wrong=0.1, settings=QuestionSettings(again=0.0))
+    state = State(ground, (), p)
+    for a, b in [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7)]:
+        state = state.with_answer(a, b, "same")
+    assert settled(state)[1] is None
+    state = state.with_answer(3, 4, "same")
+    assert settled(state)[1] == (3, 4)
+    assert settled(state.with_answer(0, 7, "same"))[1] is None  # a second one holds them together
+    assert settled(state.with_answer(3, 4, "same"))[1] is None
+    assert settled(state.with_answer(3, 4, "different"))[1] == (3, 4)

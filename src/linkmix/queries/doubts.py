@@ -1,5 +1,6 @@
 """Answers that may be wrong: which pairs to ask about again, and which answers to believe."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ from scipy.special import expit, logit
 
 from linkmix.basics.arrays import Floats
 from linkmix.links import Links
-from linkmix.queries.answers import Answer, Pair, as_links, by_pair, confidence, lead
+from linkmix.queries.answers import Answer, Pair, as_links, by_pair, confidence, lead, pair_of
 from linkmix.queries.state import State
 
 ROUNDS = 10
@@ -20,6 +21,8 @@ def settled(state: State) -> tuple[State, Pair | None]:
     """The answers to believe, and a pair to ask about again.
 
     A pair is settled by a lead of two answers, by a lead of one that does not surprise the model, or by three answers.
+    A lead of one is not enough if many rows are held together by this answer alone: if it is wrong, all others would be
+    explained as well by labels that are wrong for all these rows.
     Of several people, answers count by how often each is right. If answers are always right, the first one settles it.
 
     Parameters
@@ -42,15 +45,65 @@ def settled(state: State) -> tuple[State, Pair | None]:
     believed, again = [], None
     about, weight = by_pair(state.answers), weights(state)
     same = _together(state, [*about])
+    leads = {pair: lead(answers, weight) for pair, answers in about.items()}
+    only_same = state.ground.n_classes > 2 or state.ground.unknown
+    held = rows_held([pair for pair, ahead in leads.items() if ahead > 0 or (ahead and not only_same)])
     for (pair, answers), together in zip(about.items(), same.tolist(), strict=True):
-        ahead = lead(answers, weight)
+        ahead = leads[pair]
         surprising = (together if ahead > 0 else 1 - together) < settings.again
-        is_open = abs(ahead) < 0.5 or (abs(ahead) < 1.5 and surprising)
+        is_weighty = held.get(pair, 0) >= settings.weighty
+        is_open = abs(ahead) < 0.5 or (abs(ahead) < 1.5 and (surprising or is_weighty))
         if is_open and len(answers) < settings.most_times and pair not in aside:
             again = answers[0]
         if ahead:
             believed.append(Answer(answers[0].a, answers[0].b, "same" if ahead > 0 else "different"))
     return replace(state, answers=(*believed, *silent)), None if again is None else (again.a, again.b)
+
+
+def rows_held(pairs: Iterable[Pair]) -> dict[Pair, int]:
+    """For pairs that alone hold two sets of rows together, the number of rows in the smaller one.
+
+    Examples
+    --------
+    Rows 0 to 2 are a triangle; 3 and 4 hang on it.
+
+    >>> rows_held([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4)])
+    {(3, 4): 1, (2, 3): 2}
+    """
+    neighbours: dict[int, list[int]] = {}
+    for a, b in pairs:
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    found: dict[Pair, int] = {}
+    order: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    size: dict[int, int] = {}
+    for root in neighbours:
+        if root in order:
+            continue
+        bridges = []
+        order[root] = lowest[root] = len(order)
+        size[root] = 1
+        stack = [(root, root, iter(neighbours[root]))]
+        while stack:
+            row, above, others = stack[-1]
+            for other in others:
+                if other not in order:
+                    order[other] = lowest[other] = len(order)
+                    size[other] = 1
+                    stack.append((other, row, iter(neighbours[other])))
+                    break
+                if other != above:
+                    lowest[row] = min(lowest[row], order[other])
+            else:
+                stack.pop()
+                if row != root:
+                    lowest[above] = min(lowest[above], lowest[row])
+                    size[above] += size[row]
+                    if lowest[row] > order[above]:
+                        bridges.append((pair_of(row, above), size[row]))
+        found |= {pair: min(below, size[root] - below) for pair, below in bridges}
+    return found
 
 
 def weights(state: State) -> dict[str | None, float]:

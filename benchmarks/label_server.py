@@ -217,9 +217,10 @@ def torture(n_kills: int, n_points: int = 300, seed: int = 0, *, told: bool = Tr
     with serving(n_points) as client:
         for kill in range(n_kills):
             state = {"finishing": False, "finishes": 0}
-            worker = threading.Thread(target=disturb, args=(client, random.Random(chance.random()), state))
+            doing = finish_on if kill % 2 else disturb
+            worker = threading.Thread(target=doing, args=(client, random.Random(chance.random()), state))
             worker.start()
-            time.sleep(chance.uniform(0, 1.2))
+            time.sleep(chance.uniform(0, 1.5))
             counts["kills while finishing"] += state["finishing"]
             client.kill()
             worker.join()
@@ -255,6 +256,20 @@ def disturb(client: Client, chance: random.Random, state: dict[str, Any]) -> Non
                 client.post("/api/entries", entry="undo")
             else:
                 client.post("/api/entries", page="p", **answered(question, lambda row: row % CLASSES))
+    except (OSError, ValueError):
+        return
+
+
+def finish_on(client: Client, chance: random.Random, state: dict[str, Any]) -> None:
+    """Finish again and again, with other names, until the server is gone: most of the time files are being written."""
+    try:
+        while True:
+            face = chance.choice(client.get("/api/classes")["classes"])["face"]
+            client.post("/api/entries", entry="name", rows=[face["row"]], name=f"name {chance.random()}")
+            client.settled()
+            state["finishing"] = True
+            state["finishes"] += client.post("/api/finish")[0] == 200
+            state["finishing"] = False
     except (OSError, ValueError):
         return
 

@@ -510,7 +510,7 @@ def test_control_c_keeps_the_answers_of_a_program(folder):
 
 def journal_lines():
     with open(LINKS + ".journal", "rb") as file:
-        return [line for line in file if line.startswith(b'{"entry":"answer"') and line.endswith(b"\n")]
+        return [line for line in file if b'"is":{"entry":"answer"' in line and line.endswith(b"\n")]
 
 
 def test_repeats_teach_how_often_a_program_errs(folder):

@@ -235,8 +235,12 @@ def test_a_moved_point_leaves_what_it_was_linked_with(points_file):
         assert session.known.relation(21, 20) == "different"
 
 
-def test_a_merge_joins_what_was_apart_and_keeps_one_name(points_file):
-    with opened(points_file) as session:
+@pytest.mark.parametrize("n_classes", [3, None])
+def test_a_merge_joins_what_was_apart_and_keeps_one_name(points_file, n_classes):
+    with opened(points_file, n_classes) as session:
+        for a, b in ((0, 20), (0, 40), (20, 40)):
+            put(session, "answer", rows=[a, b], said="different")
+        session.background.wait()
         put(session, "name", rows=[0], name="one")
         put(session, "name", rows=[20], name="two")
         put(session, "which", rows=[1, 0, 20, 40], like=[0])
@@ -253,10 +257,15 @@ def test_a_merge_joins_what_was_apart_and_keeps_one_name(points_file):
         assert set(session.status()["names"].values()) == {"one", "two"}
 
 
-def test_a_split_makes_a_class(points_file):
-    with opened(points_file, 2) as session:
+@pytest.mark.parametrize("n_classes", [2, None])
+def test_a_split_makes_a_class(points_file, n_classes):
+    with opened(points_file, n_classes) as session:
+        session.background.wait()
+        assert session.shown.n_classes == 2
         put(session, "answer", rows=[0, 20], said="same")
         put(session, "answer", rows=[0, 40], said="different")
+        session.background.wait()
+        assert session.labels()[0] == session.labels()[20] != session.labels()[40]
         put(session, "split", rows=[21, 25, 20], of=[0])
         assert session.known.relation(20, 0) == "different"
         assert session.known.relation(21, 20) == "same"
@@ -264,6 +273,8 @@ def test_a_split_makes_a_class(points_file):
         labels = session.labels()
         assert len(found) == 3
         assert len({int(labels[row]) for row in (0, 20, 40)}) == 3
+        put(session, "undo")
+        assert links_of(session) == {(0, 20, "same"), (0, 40, "different")}
 
 
 def test_noise_and_corrections(points_file):

@@ -90,6 +90,35 @@ def test_fit_knows_what_was_said(points_file, tmp_path, monkeypatch):
     assert read_ids(tmp_path / "noise.csv", ["p1", "p3"]).tolist() == [1]
 
 
+def test_labels_with_points_of_no_class_can_be_checked_and_finished(points_file):
+    with opened(points_file) as session:
+        session.write(entry("k1", "nowhere", 5))
+        session.write(entry("k2", "answer", 0, 20, said="different"))
+        session.background.wait()
+        assert session.labels()[5] == -1
+        session.write({"entry": "audit", "key": "audit"})
+        while session.said.audit is not None:
+            question = session.question("page")
+            a, b = question["a"]["row"], question["b"]["row"]
+            assert 5 not in (a, b)
+            said = "same" if a // 20 == b // 20 else "different"
+            session.write(entry(f"{a} {b}", "answer", a, b, said=said, page="page"))
+        session.write(entry("n", "name", 0, name="first"))
+        done = session.finish("f")
+        assert done["sentences"][1].startswith("About 9")
+        assert "--noise --known-noise" in done["command"]
+        with pytest.raises(NotPossible, match="p5 was said to belong to no class"):
+            session.write(entry("m", "name", 5, name="five"))
+        before = session.labels().copy()
+    folder = points_file.with_name("linkmix-out")
+    assert (folder / "noise.csv").read_text().split() == ["id", "p5"]
+    labels = pd.read_csv(folder / "labels.csv", index_col="id")["label"].astype(str)
+    assert (labels["p5"], labels["p0"]) == ("-1", "first")
+    with opened(points_file) as session:
+        session.background.wait()
+        assert (session.labels() == before).all()
+
+
 @pytest.fixture(scope="module")
 def browser():
     with chromium() as found:

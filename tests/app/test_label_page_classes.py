@@ -207,7 +207,7 @@ def test_answers_are_reviewed_by_looking(browser, serving):
             view(page, "review")
             page.wait_for_selector(".doubt >> text=People differ: ida said different; eva said same.")
             assert page.locator(".doubt .card").count() == 2
-        one.click(".doubt >> text=Same")
+        one.click(".doubt button:has-text('Same')")
         one.wait_for_selector("#doubts >> text=Nothing stands out.")
         assert links_of(serving) == {((3, 4), "same")}
         one.click("#undo")
@@ -251,7 +251,7 @@ def test_the_map_shows_cards_and_classes(browser, tmp_path):
         page.mouse.move(*place(page, serving, 7))
         page.wait_for_selector("#tooltip >> text=p7")
         card = serving.get("/api/card?row=7")
-        assert all(field["value"] in page.inner_text("#tooltip") for field in card["fields"])
+        assert all(field["value"] in page.inner_text("#tooltip") for field in card["fields"][:5])
         page.mouse.click(*place(page, serving, 7))
         page.wait_for_selector("#chosen-cards .card >> text=p7")
         assert page.is_hidden("#tooltip")
@@ -299,8 +299,10 @@ def test_finish_writes_what_the_page_shows(browser, serving):
         names = serving.get("/api/status")["names"]
         assert set(names.values()) == {"north"}
         assert labels == [names.get(str(label), str(label)) for label in np.frombuffer(shown, dtype="<i2")]
-        for sentence in result["sentences"]:
-            assert page.locator("#finish p", has_text=sentence[:40]).count() == 1
+        shown = page.inner_text("#finish-body")
+        assert all(sentence in shown for sentence in result["sentences"][1:])
+        assert all(Path(file).name in shown for file in result["files"])
+        assert result["folder"] in shown
         page.click("#finish [aria-label='Copy the command'] >> nth=0")
         page.wait_for_selector("#finish >> text=Copied")
         assert page.evaluate("navigator.clipboard.readText()") == result["command"]

@@ -375,7 +375,7 @@ class Questioner:
     def draw_audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> Audit:
         """Draw the pairs of an audit, and leave it to the caller to begin it by ``said.begin_audit``; see `audit`."""
         check_number("n", n, Integral, 1)
-        measured = self.labels if labels is None else _checked_labels(labels, len(self._X), None)
+        measured = self.labels if labels is None else _checked_labels(labels, len(self._X), None, least=-1)
         state, asked = self._state, {answer.pair for answer in self.said}
         known = None if self._ground.wrong else state.known  # where answers may be wrong, nothing is certain
         return draw(measured, int(n), state.random(), known, lambda a, b: (a, b) not in asked)
@@ -500,14 +500,14 @@ class Questioner:
         self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, self._scaling, self._recipe)
 
 
-def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int | None) -> Ints:
+def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int | None, least: int = 0) -> Ints:
     given = np.asarray(labels)
     if given.shape != (n_rows,) or given.dtype.kind not in "iu":
         raise ValueError(
             f"labels has shape {given.shape} and dtype {given.dtype} for {n_rows} points: give one class number each"
         )
-    if given.min() < 0 or given.max() >= (n_rows if n_classes is None else n_classes):
-        highest = "0 on" if n_classes is None else f"0 to {n_classes - 1}"
+    if given.min() < least or given.max() >= (n_rows if n_classes is None else n_classes):
+        highest = f"{least} on" if n_classes is None else f"{least} to {n_classes - 1}"
         raise ValueError(f"labels range from {given.min()} to {given.max()}: use class numbers from {highest}")
     return given.astype(np.int64)
 

@@ -43,7 +43,8 @@ class Record:
     * ``together``: all points in ``ids`` belong together, recorded as a chain of must-links.
     * ``nowhere``: the points in ``ids`` belong to no class.
     * ``belongs``, ``not``: the points in ``ids`` belong to the class of ``face``, or do not.
-    * ``split``: the points in ``ids`` belong together, in another class than ``face``.
+    * ``split``: the points in ``ids`` belong together, in another class than ``face`` and than the faces of other
+      classes, ``apart``: in a new one.
     * ``merge``: the two points in ``ids``, faces of two classes, belong together. Of two names the first one stays.
     * ``name``: the class of the point in ``ids`` has a name (or none any more) and is different from the classes of
       ``apart``, which have other names; it had the names of ``replaces`` before.
@@ -175,11 +176,10 @@ class Record:
             found += [(*rows, "remove"), (*rows, entry["said"])]
         elif what in ("belongs", "not"):
             found += [(row, face, "same" if what == "belongs" else "different") for row in rows]
-        elif what == "name":
-            found += [(rows[0], self._row(other), "different") for other in entry["apart"]]
-        elif what != "keep":
+        elif what not in ("name", "keep"):
             found += [(a, b, entry.get("said", "same")) for a, b in pairwise(rows)]
             found += [(rows[0], face, "different")] if what == "split" else []
+        found += [(rows[0], self._row(other), "different") for other in entry.get("apart", ())]
         return [Answer(a, b, said, who, chosen=not self.said.is_audited(a, b)) for a, b, said in found]
 
     def _count(self, entry: Entry, by: int) -> None:

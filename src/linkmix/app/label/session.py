@@ -269,6 +269,10 @@ class Session:
         elif what in ("belongs", "not", "merge", "split"):
             found = contradicted(what, rows, face, self.said.links)
             entry["drop"] = [[str(self.points.ids[a]), str(self.points.ids[b])] for a, b in found]
+            if what == "split":
+                known, faces = self.known, {*self.view.faces().values()} - {face, *rows}
+                new = [row for row in faces if all(known.relation(one, row) != "same" for one in rows)]
+                entry["apart"] = [str(self.points.ids[row]) for row in sorted(new)]
         elif what == "name":
             entry |= self._naming(rows[0], entry["name"])
         elif what == "audit":

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from linkmix.app.label.shown import REVIEW_SHOWN, Shown, disagreements, doubts, faces, members, named
+from linkmix.app.label.shown import REVIEW_SHOWN, Shown, disagreements, doubts, members, named
+from linkmix.app.label.shown import faces as faces_of
 from linkmix.queries import Answer
 from linkmix.queries.answers import Pair
 from linkmix.queries.questions import Question
@@ -122,7 +123,7 @@ class View:
         session = self._session
         with session.lock:
             shown, names = session.shown, named(session.shown, session.record.names)
-            by_class, known, another = self._update_faces(), session.known, self._another()
+            by_class, known, another = self.faces(), session.known, self._another()
         answered = dict.fromkeys(range(shown.n_classes), 0)
         for row in known.of:
             if (m := int(shown.labels[row])) >= 0:
@@ -152,7 +153,7 @@ class View:
             raise ValueError(f"n is {n}: give a number from 1 to {MOST_MEMBERS}")
         session = self._session
         with session.lock:
-            shown, by_class, known = session.shown, self._update_faces(), session.known
+            shown, by_class, known = session.shown, self.faces(), session.known
         if not 0 <= label < shown.n_classes:
             raise ValueError(f"there is no class {label}: classes are numbered from 0 to {shown.n_classes - 1}")
         rows = members(shown, known, by_class[label], label, kind, n) if label in by_class else []
@@ -183,10 +184,10 @@ class View:
         ]
         return {"links": doubtful, "disagreements": disputed}
 
-    def _update_faces(self) -> dict[int, int]:
+    def faces(self) -> dict[int, int]:
         """The row that each class is shown by, the same as long as it is in the class."""
         session = self._session
-        self._faces = faces(session.shown, session.known, session.record.names, self._faces)
+        self._faces = faces_of(session.shown, session.known, session.record.names, self._faces)
         return self._faces
 
     def _another(self) -> str | None:

@@ -1,9 +1,10 @@
 // Requests to the server. Answers wait in a queue until the server has acknowledged them.
 
 import { alarm, find, state } from "./page.js";
+import { ofSession } from "./store.js";
 
-const stored = (name) => JSON.parse(sessionStorage.getItem(name) ?? "null");
-const store = (name, value) => sessionStorage.setItem(name, JSON.stringify(value));
+const stored = (name) => JSON.parse(ofSession.getItem(name) ?? "null");
+const store = (name, value) => ofSession.setItem(name, JSON.stringify(value));
 
 function key() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

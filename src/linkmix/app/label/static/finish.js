@@ -2,6 +2,7 @@
 
 import { check, finish } from "./api.js";
 import { find, made, pressed, state } from "./page.js";
+import { ofSession } from "./store.js";
 import { go } from "./views.js";
 
 const CERTIFY = "certify"; // set while a check runs that ends in writing the results
@@ -31,7 +32,7 @@ export async function write() {
 
 // The check first; its last answer writes the results.
 export function certify() {
-  sessionStorage.setItem(CERTIFY, String(state.status.audits?.length ?? 0));
+  ofSession.setItem(CERTIFY, String(state.status.audits?.length ?? 0));
   find("finish").close();
   go("ask");
   find("ask").focus();
@@ -40,7 +41,7 @@ export function certify() {
 
 // Begins a check that is not followed by anything, or ends the one under way.
 export function toggleCheck() {
-  sessionStorage.removeItem(CERTIFY);
+  ofSession.removeItem(CERTIFY);
   return check();
 }
 
@@ -72,7 +73,7 @@ export function drawFinish() {
       parts.push(before);
     }
   }
-  const key = JSON.stringify([done, writing, trouble, status.stop, status.how_good, status.finishing ?? null]);
+  const key = JSON.stringify([done, Boolean(result), writing, trouble, status.stop, status.how_good, status.finishing ?? null]);
   if (find("finish-body").dataset.key === key) return;
   find("finish-body").dataset.key = key;
   find("finish-body").replaceChildren(...parts);
@@ -105,10 +106,10 @@ function command(text) {
 
 // A check that was started by Certify and is complete: write the results.
 function followCheck() {
-  const before = sessionStorage.getItem(CERTIFY);
+  const before = ofSession.getItem(CERTIFY);
   if (before === null || state.status.audit) return;
   if ((state.status.audits?.length ?? 0) <= Number(before)) return; // it has not begun
-  sessionStorage.removeItem(CERTIFY);
+  ofSession.removeItem(CERTIFY);
   if (!find("finish").open) find("finish").showModal();
   write();
 }

@@ -11,6 +11,7 @@ import { drawHistory } from "./progress.js";
 import { answer, confirm, drawCards, nextQuestion, none, nowhere, toggle } from "./question.js";
 import { refused, taken } from "./saved.js";
 import { drawView, look } from "./status.js";
+import { ofBrowser } from "./store.js";
 import { arrange, go, onOpen, shown } from "./views.js";
 
 const POLL = 1000; // milliseconds between requests for news
@@ -106,9 +107,9 @@ document.addEventListener("keydown", (event) => {
 
 const remembered = { annotator: "value", "use-keys": "checked", kinds: "value", "show-guess": "checked" };
 for (const [id, property] of Object.entries(remembered)) {
-  const stored = localStorage.getItem(id);
+  const stored = ofBrowser.getItem(id);
   if (stored !== null) find(id)[property] = JSON.parse(stored);
-  find(id).addEventListener("change", () => localStorage.setItem(id, JSON.stringify(find(id)[property])));
+  find(id).addEventListener("change", () => ofBrowser.setItem(id, JSON.stringify(find(id)[property])));
 }
 find("kinds").addEventListener("change", nextQuestion);
 find("show-guess").addEventListener("change", drawCards);

@@ -1,0 +1,21 @@
+// What the page keeps: in the storage of the browser, or in memory where a frame of another site has none.
+
+function memory() {
+  const kept = new Map();
+  return {
+    getItem: (name) => kept.get(name) ?? null,
+    setItem: (name, value) => kept.set(name, value),
+    removeItem: (name) => kept.delete(name),
+  };
+}
+
+function found(name) {
+  try {
+    return window[name];
+  } catch { // a SecurityError
+    return memory();
+  }
+}
+
+export const ofSession = found("sessionStorage");
+export const ofBrowser = found("localStorage");

@@ -438,6 +438,6 @@ def test_members_of_small_classes_are_found_in_many_rows(monkeypatch):
     labels = np.repeat([0, 1], [3000, 30])
     shown = Shown(Points(np.arange(3030).astype(str), ("x", "y"), X), model, labels)
     small, large = sorted(shown.members, key=len)
-    assert (len(small), len(large)) == (30, 188)
+    assert (len(small), len(large)) == (30, 200)
     assert set(small) == set(range(3000, 3030))
     assert [set(rows) for rows in shown.doubtful] == [set(rows) for rows in shown.members]

@@ -66,7 +66,6 @@ def measure(n_points: int, n_answers: int) -> None:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
             page = browser.new_page(viewport={"width": 1280, "height": 860})
             page.add_init_script("localStorage.setItem('kinds', '\"pair\"')")
-            page.add_init_script("localStorage.setItem('kinds', '\"pair\"')")
             page.goto(url)
             page.wait_for_selector("#plot[data-drawn]", timeout=120_000)
             marks = "performance.getEntriesByName('{}')[0].startTime"

@@ -13,9 +13,11 @@ from linkmix.app.label.answers import Record, fold
 from linkmix.app.label.corrections import contradicted
 from linkmix.app.label.requests import NotPossible
 from linkmix.app.label.session import Session
+from linkmix.app.label.shown import Shown
 from linkmix.queries import Answer
 from linkmix.queries.groups import Known
-from linkmix.tables import read_points
+from linkmix.search import AutoLinkMixture
+from linkmix.tables import Points, read_points
 
 CLASS = np.repeat([0, 1, 2], 20)
 
@@ -184,9 +186,9 @@ def test_members_are_typical_or_doubtful(points_file):
             labels = session.labels()
             assert {int(labels[card["row"]]) for card in typical + doubtful} == {label}
             assert one["face"]["row"] not in {card["row"] for card in typical + doubtful}
-            sure = session.shown.confidence
             others = np.flatnonzero(labels == label)
-            assert min(card["confidence"] for card in typical) >= np.median(sure[others]) - 0.01
+            sure = session.shown.confidence(others)
+            assert min(card["confidence"] for card in typical) >= np.median(sure) - 0.01
             assert [card["confidence"] for card in doubtful] == sorted(card["confidence"] for card in doubtful)
             if 0 in others:
                 assert not {0, 1, 2} & {card["row"] for card in doubtful}  # these are known
@@ -425,3 +427,17 @@ def test_a_journal_read_at_once_is_the_journal_read_line_by_line(data):
         assert getattr(at_once, name) == getattr(one_by_one, name)
     assert at_once.said.links == one_by_one.said.links
     assert at_once.last_turn(None) == one_by_one.last_turn(None) == (alive[-1] if alive else None)
+
+
+def test_members_of_small_classes_are_found_in_many_rows(monkeypatch):
+    """Rows are looked at evenly within each class, so that a small class is not lost among many."""
+    monkeypatch.setattr("linkmix.app.label.shown.MOST_LOOKED_AT", 400)
+    random = np.random.default_rng(0)
+    X = np.concatenate([random.normal(size=(3000, 2)), random.normal(size=(30, 2)) + 40])
+    model = AutoLinkMixture(2, random_state=0).fit(X)
+    labels = np.repeat([0, 1], [3000, 30])
+    shown = Shown(Points(np.arange(3030).astype(str), ("x", "y"), X), model, labels)
+    small, large = sorted(shown.members, key=len)
+    assert (len(small), len(large)) == (30, 200)
+    assert set(small) == set(range(3000, 3030))
+    assert [set(rows) for rows in shown.doubtful] == [set(rows) for rows in shown.members]

@@ -114,6 +114,8 @@ def test_views(browser, serving, size, scheme):
         page.wait_for_selector("#plot[data-drawn]")
         page.evaluate("import('/static/choosing.js').then(module => module.choose([...Array(30).keys()]))")
         page.wait_for_selector("#chosen-cards .card >> nth=5")
+        heights = "['#plot', '#cloud', '#chart .main-svg'].map(part => document.querySelector(part).clientHeight)"
+        page.wait_for_function(f"() => new Set({heights}).size === 1")  # links are drawn where the points are
         check_in_view(page, f"#map .bar button, #chosen button, {ALWAYS}")
         check(page)
 

@@ -321,7 +321,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         --------
         >>> from linkmix import LinkMixture
         >>> model = LinkMixture(2, random_state=0).fit([[0.0], [0.1], [9.0], [9.1]])
-        >>> sorted(set(model.with_names(["low", "high"]).predict([[0.0], [9.0]])))
+        >>> sorted(model.with_names(["low", "high"]).predict([[0.0], [9.0]]).tolist())
         ['high', 'low']
         """
         check_is_fitted(self)

@@ -1,6 +1,6 @@
 """What a page shows of one model: classes, their faces and members, and links that are worth a second look."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkmix.app.label.answers import Name
+from linkmix.app.models import as_given
 from linkmix.app.report.numbers import Profiles, profiles, traits
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.data.summary import summarise
@@ -21,6 +22,8 @@ from linkmix.tables import Points
 
 MOST_PROFILED = 20_000
 """What sets a class apart is taken from at most this many rows, evenly spaced."""
+MOST_LOOKED_AT, LEAST_OF_CLASS = 20_000, 200
+"""Typical and doubtful members are looked for among this many rows, and at least so many of each class."""
 MOST_TRAITS = 5
 """Columns by which a class is set apart."""
 REVIEW_SHOWN = 10
@@ -82,23 +85,37 @@ class Shown:
         """Calibrated probability of each class for each point, from the point alone, as the model gives them."""
         return np.asarray(self.model.predict_proba(self.points.coded))
 
+    def confidence(self, rows: Sequence[int] | Ints) -> Floats:
+        """Probability of the labels of some rows; of one of no class, that it is not in its most probable class."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        labels = self.labels[chosen]
+        p = self.model.predict_proba(as_given(np.asarray(self.points.X[chosen]), self.points.recipe))
+        found = p[np.arange(len(chosen)), np.maximum(labels, 0)]
+        return np.where(labels < 0, 1 - found, found)
+
     @cached_property
-    def confidence(self) -> Floats:
-        """Probability of each point's label; for a point of no class, that of its most probable class is missing."""
-        found = self.probabilities[np.arange(len(self.labels)), np.maximum(self.labels, 0)]
-        return np.where(self.labels < 0, 1 - found, found)
+    def _looked_at(self) -> list[tuple[Ints, Floats]]:
+        """Rows of each class, evenly spaced if there are many, and the confidence in their labels."""
+        most = max(LEAST_OF_CLASS, MOST_LOOKED_AT // self.n_classes)
+        some = [np.flatnonzero(self.labels == m) for m in range(self.n_classes)]
+        some = [rows[:: -(-len(rows) // most)] if len(rows) > most else rows for rows in some]
+        sure = self.confidence(np.concatenate(some)) if any(map(len, some)) else np.empty(0)
+        return list(zip(some, np.split(sure, np.cumsum([len(rows) for rows in some])[:-1]), strict=True))
 
     @cached_property
     def members(self) -> list[Ints]:
         """Rows of each class, the most typical first: of high confidence, and of these where points are dense."""
-        dense = self.model.score_samples(self.points.coded)
-        order = np.lexsort((-dense, -np.round(self.confidence, 2)))
-        return [order[self.labels[order] == m] for m in range(self.n_classes)]
+        found = []
+        for rows, sure in self._looked_at:
+            X = as_given(np.asarray(self.points.X[rows]), self.points.recipe)
+            dense = self.model.score_samples(X) if len(rows) else np.empty(0)
+            found.append(rows[np.lexsort((-dense, -np.round(sure, 2)))])
+        return found
 
     @cached_property
     def doubtful(self) -> list[Ints]:
         """Rows of each class, those of least confidence first."""
-        return [rows[np.argsort(self.confidence[rows], kind="stable")] for rows in self.members]
+        return [rows[np.argsort(sure, kind="stable")] for rows, sure in self._looked_at]
 
     @cached_property
     def profiles(self) -> Profiles:
@@ -146,7 +163,8 @@ def faces(shown: Shown, known: Known, names: Mapping[int, Name], before: Mapping
         answered.setdefault(int(labels[row]), []).append(row)
     for m in range(shown.n_classes):
         if m not in found and (rows := answered.get(m)):
-            found[m] = max(rows, key=lambda row: (len(known.members[known.of[row]]), shown.confidence[row]))
+            sure = dict(zip(rows, shown.confidence(rows).tolist(), strict=True))
+            found[m] = max(rows, key=lambda row: (len(known.members[known.of[row]]), sure[row]))
         elif m not in found and shown.sizes[m]:
             found[m] = int(shown.members[m][0])
     for one in reversed([*names]):

@@ -157,7 +157,7 @@ class View:
         if not 0 <= label < shown.n_classes:
             raise ValueError(f"there is no class {label}: classes are numbered from 0 to {shown.n_classes - 1}")
         rows = members(shown, known, by_class[label], label, kind, n) if label in by_class else []
-        return {"cards": [self._sure(shown, row) for row in rows]}
+        return {"cards": self._sure(shown, rows)}
 
     def card(self, row: int) -> dict[str, Any]:
         """A point with its class and the confidence in it."""
@@ -168,7 +168,7 @@ class View:
         name = names.get(label)
         about = {"label": label, "name": None if name is None else name.name}
         about |= {"colour": None if name is None else name.colour, "size": shown.sizes[label] if label >= 0 else None}
-        return self._sure(shown, row) | {"class": about}
+        return self._sure(shown, [row])[0] | {"class": about}
 
     def review(self) -> dict[str, Any]:
         """Links worth a second look, and pairs about which people disagree, each with its two points side by side."""
@@ -201,8 +201,9 @@ class View:
         label = None if session.said.audit is not None else int(session.shown.labels[row])
         return session.cards.whole(row) | {"label": label}
 
-    def _sure(self, shown: Shown, row: int) -> dict[str, Any]:
-        return self._card(row) | {"confidence": round(float(shown.confidence[row]), 4)}
+    def _sure(self, shown: Shown, rows: list[int]) -> list[dict[str, Any]]:
+        sure = shown.confidence(rows).tolist() if rows else []
+        return [self._card(row) | {"confidence": round(p, 4)} for row, p in zip(rows, sure, strict=True)]
 
     def _as_link(self, answer: Answer) -> dict[str, Any]:
         rows = (answer.a, answer.b)

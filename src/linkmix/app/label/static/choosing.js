@@ -51,7 +51,7 @@ async function showChosen(rows) {
   }
   const cards = await Promise.all(sample(rows).map(cardOf));
   if (state.chosen !== rows) return;
-  const names = fieldsOf(cards);
+  const names = fieldsOf(cards, false, 3);
   find("chosen-cards").replaceChildren(...cards.map((card) => drawCard(card, { names, label: labels[card.row] })));
   if (rows.length > cards.length) find("chosen-cards").append(made("p", `and ${counted(rows.length - cards.length, "other")}`, { class: "quiet" }));
   const [a, b] = cards;

@@ -4,7 +4,7 @@ import { ask, on, pause, send, undo, waiting } from "./api.js";
 import { changeLink, choose, clicked, hovered, lassoed, linkChosen } from "./choosing.js";
 import { drawClasses, open } from "./classes.js";
 import { certify, openFinish, toggleCheck, write } from "./finish.js";
-import { dragBy, drawCloud, drawMap, openMap, project, showWhole, view } from "./map.js";
+import { dragBy, drawMap, openMap, project, resized, showWhole, view } from "./map.js";
 import { moveOn, noClass, notHere, onChange, splitOff } from "./members.js";
 import { find, say, state } from "./page.js";
 import { drawHistory } from "./progress.js";
@@ -57,7 +57,7 @@ function hint(classes) {
 find("plot").addEventListener("click", clicked);
 find("plot").addEventListener("pointermove", hovered);
 find("plot").addEventListener("pointerleave", () => hovered(null));
-new ResizeObserver(drawCloud).observe(find("plot"));
+new ResizeObserver(resized).observe(find("plot"));
 for (const button of all("[data-drag]")) {
   button.addEventListener("click", () => {
     for (const other of all("[data-drag]")) other.setAttribute("aria-pressed", String(other === button));

@@ -22,7 +22,13 @@ export const y = (row) => places[state.start.n_points + row];
 // Draws the map when it is first looked at, since it needs a large script.
 export function openMap(lassoed) {
   loading ??= loadMap().then(() => drawMap(lassoed));
-  return loading.then(() => change((chart) => Plotly.Plots.resize(chart))).then(drawCloud);
+  return loading.then(resized);
+}
+
+// The map has another size: what is chosen needs room below it, or the view was closed.
+export function resized() {
+  drawCloud();
+  if (find("plot").clientWidth) return change((chart) => Plotly.Plots.resize(chart));
 }
 
 async function loadMap() {

@@ -54,6 +54,7 @@ function drawStatus() {
   const rows = [
     ["Same", counts.same], ["Different", counts.different], ["Unsure", counts.unsure], ["Skipped", counts.skip],
     ["Must-links", links.same], ["Cannot-links", links.different],
+    ...(counts.which ? [["Which of these", counts.which]] : []), ...(counts.group ? [["Groups", counts.group]] : []),
     ...(start.noise ? [["Said to have no class", status.n_nowhere]] : []),
   ];
   find("counts").replaceChildren(...rows.map(([name, value]) => {

@@ -14,7 +14,7 @@ from linkmix.app.label.cards import Cards
 from linkmix.app.label.requests import MOST_TOGETHER, NotPossible
 from linkmix.app.label.session import Session
 from linkmix.basics.errors import BadFile
-from linkmix.basics.journal import entries_in
+from linkmix.basics.journal import Journal, entries_in
 from linkmix.queries import SAID
 from linkmix.tables import Points, read_links, read_points
 
@@ -546,3 +546,49 @@ def test_a_crash_before_each_new_file_of_links_is_in_place_takes_nothing_from_it
         assert session.view.n_links == {"same": 4, "different": 0}
         assert session.record.last_turn(None) == "k4"
     assert '"links"' not in journal.read_text()
+
+
+GOOD = {"entry": "answer", "key": "k0", "ids": ["p0", "p1"], "said": "same", "annotator": None}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {},
+        {"entry": "bogus", "key": "k", "ids": ["p0", "p1"], "annotator": None},
+        {"entry": "answer"},
+        GOOD | {"key": "k", "said": "maybe"},
+        GOOD | {"key": "k", "ids": None},
+        GOOD | {"key": "k", "ids": 7},
+        {"entry": "undo", "key": "k"} | {"of": "k0"} | {"key": ["k"]},
+        {"entry": "links", "digest": "x"},
+        {"entry": "links", "digest": "x", "statements": [["p0"]]},
+        {"entry": "audit", "key": "k", "annotator": None},
+        {"entry": "wrote"},
+        {"entry": "name", "key": "k", "annotator": None},
+        {"entry": ["answer"], "key": "k"},
+    ],
+    ids=json.dumps,
+)
+def test_a_line_that_no_session_wrote_is_named_and_the_journal_stays_as_it_is(points_file, bad):
+    journal = points_file.with_name("links.csv.journal")
+    with Journal(journal) as written:
+        written.append(GOOD)
+        written.append(bad)
+    before = journal.read_bytes()
+    with pytest.raises(BadFile, match=r"journal, line 3: this line is not an entry of a labelling session: restore it"):
+        opened(points_file)
+    assert journal.read_bytes() == before
+
+
+def test_half_a_line_after_a_crash_is_kept_aside_and_said(points_file):
+    with opened(points_file) as session:
+        session.write(answer("k1", 0, 1))
+        assert session.files.notes == ()
+    journal = points_file.with_name("links.csv.journal")
+    with journal.open("ab") as file:
+        file.write(b'{"n":')
+    with opened(points_file) as session:
+        assert session.n_links["same"] == 1
+        assert "was cut off by a crash and never confirmed; it is in" in session.files.notes[0]
+    assert journal.with_name("links.csv.journal.torn").read_bytes() == b'{"n":\n'

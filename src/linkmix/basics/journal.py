@@ -49,6 +49,8 @@ class Journal:
     ----------
     entries : list of dict
         All entries, in order.
+    lines : list of int
+        Line of the file that each entry stands on, from 1.
     torn : Path or None
         File that half a line at the end was moved to when the journal was opened; None if there was none.
 
@@ -80,10 +82,11 @@ class Journal:
             if not shared:
                 _lock(self._file.fileno(), self.path)
             content = self.path.read_bytes()
+            self.lines: list[int] = []
             if shared:
                 self.entries = _read_shared(content)
             else:
-                self.entries, self._n, whole = _read(self.path, content)
+                self.entries, self.lines, self._n, whole = _read(self.path, content)
                 self._before = content[:whole] if not self._n else b""  # lines without checksums, if it has only such
                 self._cut(content, whole)
             _sync_folder(self.path.parent)
@@ -217,9 +220,10 @@ def _parsed(line: bytes) -> Entry | None:
     return entry if isinstance(entry, dict) else None
 
 
-def _read(path: Path, content: bytes) -> tuple[list[Entry], int, int]:
-    """Entries of a file, the number of its last line with a checksum, and the bytes before half a line at its end."""
+def _read(path: Path, content: bytes) -> tuple[list[Entry], list[int], int, int]:
+    """Entries of a file, their lines, how many lines have a checksum, and the bytes before half a line at its end."""
     entries: list[Entry] = []
+    numbers: list[int] = []
     n = end = 0
     *lines, last = content.split(b"\n")
     for number, line in enumerate(lines, 1):
@@ -229,6 +233,7 @@ def _read(path: Path, content: bytes) -> tuple[list[Entry], int, int]:
             n += 1
             if n > 1:
                 entries.append(entry)
+                numbers.append(number)
             elif (entry.get("bytes"), entry.get("sum")) != (begin, f"{zlib.crc32(content[:begin]):08x}"):
                 raise BadFile(path, f"something above this line {_DAMAGED}", number)
             continue
@@ -238,14 +243,15 @@ def _read(path: Path, content: bytes) -> tuple[list[Entry], int, int]:
         if old is None or len(old.keys() & _FIELDS) > 1:
             raise BadFile(path, f"this line {_DAMAGED}", number)
         entries.append(old)
+        numbers.append(number)
     if not last:
-        return entries, n, end
+        return entries, numbers, n, end
     entry = _opened(last, n + 1) if n else _parsed(last)
     if entry is not None and (n or len(entry.keys() & _FIELDS) < 2):  # whole, but for the end of the line
-        return [*entries, entry], n + 1 if n else 0, len(content)
+        return [*entries, entry], [*numbers, len(lines) + 1], n + 1 if n else 0, len(content)
     if not _is_torn(last, n + 1, after_old=bool(entries) and not n):
         raise BadFile(path, f"this line {_DAMAGED}" if lines else _FOREIGN, len(lines) + 1 if lines else None)
-    return entries, n, end
+    return entries, numbers, n, end
 
 
 def _is_torn(last: bytes, n: int, after_old: bool) -> bool:
@@ -259,7 +265,8 @@ def _is_torn(last: bytes, n: int, after_old: bool) -> bool:
     start = b'{"n":%d,"len":' % n
     rest = written[len(start) :].lstrip(b"0123456789")
     return start.startswith(written[: len(start)]) and (
-        _AFTER_LENGTH.startswith(rest[: len(_AFTER_LENGTH)]) and len(rest) < len(_AFTER_LENGTH) + 14
+        _AFTER_LENGTH.startswith(rest[: len(_AFTER_LENGTH)])
+        and len(rest) < len(_AFTER_LENGTH) + 15  # 8 digits, and the field after them
     )
 
 

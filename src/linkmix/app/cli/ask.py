@@ -223,8 +223,12 @@ class _Start:
         options |= {"out": folder, "origin": origin, "strategy": strategy, "labels": labels, "seed": seed}
 
         def begin(wrong: float) -> "Session":
+            from linkmix.app.cli.notes import tell
+
             say("Looking for the first question ...")
-            return Session(self.table, n_classes, self.links_path, points.parent, wrong=wrong, **options)
+            session = Session(self.table, n_classes, self.links_path, points.parent, wrong=wrong, **options)
+            tell(session.files.notes)
+            return session
 
         self.session: Callable[[float], Session] = begin
 

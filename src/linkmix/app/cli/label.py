@@ -125,6 +125,7 @@ def label(
         except BaseException:
             listener.close()
             raise
+        tell(session.files.notes)
         token = server.new_token(host)
         address = server.address(listener, host, token)
 

@@ -29,6 +29,27 @@ class Name:
     description: str = ""
 
 
+TURNS = (
+    *("answer", "together", "which", "group", "nowhere", "remove"),
+    *("name", "belongs", "not", "merge", "split", "turn", "keep"),
+)
+"""Entries that people make and can undo."""
+
+
+class ImpossibleEntry(ValueError):
+    """An entry that no session has written.
+
+    Parameters
+    ----------
+    number : int
+        Its place among the entries, from 0.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"entry {number} is not one of a session")
+        self.number = number
+
+
 class Record:
     """What follows from a journal, updated by each entry.
 
@@ -161,6 +182,8 @@ class Record:
     def _answers(self, entry: Entry) -> list[Answer]:
         """What an entry says about pairs, in the order in which it counts."""
         what, rows = entry["entry"], [self._row(value) for value in entry["ids"]]
+        if what not in TURNS or (entry.get("said") or "same") not in SAID:
+            raise ValueError(f"entry {what!r}, said {entry.get('said')!r}")  # of another program, or by hand
         who = entry["annotator"]
         face = self._row(entry["face"]) if "face" in entry else -1
         dropped = [(self._row(a), self._row(b)) for a, b in entry.get("drop", ())]
@@ -258,6 +281,11 @@ def fold(entries: Iterable[Entry], ids: Iterable[str], said: Answers | None = No
     -------
     Record
 
+    Raises
+    ------
+    ImpossibleEntry
+        If an entry is not one that a session writes.
+
     Examples
     --------
     >>> answers = [
@@ -269,12 +297,15 @@ def fold(entries: Iterable[Entry], ids: Iterable[str], said: Answers | None = No
     [(0, 1, 'same')]
     """
     entries = list(entries)
-    undone = {entry["of"] for entry in entries if entry["entry"] == "undo"}
+    undone = {entry.get("of") for entry in entries if entry.get("entry") == "undo"}
     record = Record(ids, said)
-    for entry in entries:
-        if entry["entry"] == "undo" or entry.get("key") in undone:  # as if it had never been made; its key is used up
-            record.entries[entry["key"]] = entry
-            record.unchanged = None
-        else:
-            record.take(entry)
+    for number, entry in enumerate(entries):
+        try:
+            if entry["entry"] == "undo" or entry.get("key") in undone:  # as if it had never been made; its key is used
+                record.entries[entry["key"]] = entry
+                record.unchanged = None
+            else:
+                record.take(entry)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ImpossibleEntry(number) from error
     return record

@@ -6,13 +6,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Self
 
-from linkmix.app.label.answers import fold
+from linkmix.app.label.answers import ImpossibleEntry, fold
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
 from linkmix.basics.journal import Entry, Journal
 from linkmix.queries import Answer, Answers
 from linkmix.queries.answers import as_links
 from linkmix.tables import Points, read_link_lines, to_links, write_ids, write_links
+
+_IMPOSSIBLE = "this line is not an entry of a labelling session: restore it from a copy, or name another file of links"
 
 
 class Files:
@@ -32,6 +34,8 @@ class Files:
     Attributes
     ----------
     journal : Journal
+    notes : tuple of str
+        What people should know about the files.
     record : Record
         What follows from the journal.
     links_path, noise_path : Path
@@ -44,12 +48,23 @@ class Files:
         self._there: str | None = None  # digest of the file of links
         self.journal = Journal(self.links_path.with_name(self.links_path.name + ".journal"))
         try:
-            self.record = fold(self.journal.entries, points.ids, said)
+            try:
+                self.record = fold(self.journal.entries, points.ids, said)
+            except ImpossibleEntry as error:
+                raise BadFile(self.journal.path, _IMPOSSIBLE, self.journal.lines[error.number]) from error
             self._take_in_links()
             self._check_ids()
         except BaseException:
             self.journal.close()
             raise
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people should know about the files."""
+        torn = self.journal.torn
+        if torn is None:
+            return ()
+        return (f"The last line of {self.journal.path} was cut off by a crash and never confirmed; it is in {torn}",)
 
     def __enter__(self) -> Self:
         """Enter the context."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from linkmix.app.label.answers import TURNS
 from linkmix.basics.journal import Entry
 from linkmix.links.names import NOT_NAMES
 from linkmix.queries import SAID
@@ -15,10 +16,7 @@ MOST_CARDS = 100
 """Number of points in one question."""
 LONGEST_NAME = 100
 LONGEST_DESCRIPTION = 2000
-ENTRIES = (
-    *("answer", "which", "group", "together", "nowhere", "remove", "undo", "audit", "give up"),
-    *("name", "belongs", "not", "merge", "split", "turn", "keep"),
-)
+ENTRIES = (*TURNS, "undo", "audit", "give up")
 NUMBERS = {
     "answer": (2, 2),
     "which": (2, MOST_CARDS),

@@ -16,13 +16,14 @@ def test_the_tour_shows_every_view_in_two_minutes(tmp_path):
         made = make(tmp_path, browser)
     assert [path.name for path in made] == [*(f"label-{view}.png" for view in VIEWS), "label-tour.webp"]
     for path in made[:-1]:
-        assert Image.open(path).size == ((390, 844) if "narrow" in path.name else (1280, 720))
+        with Image.open(path) as still:
+            assert still.size == ((390, 844) if "narrow" in path.name else (1280, 720))
     assert made[-1].stat().st_size < LARGEST
-    tour = Image.open(made[-1])
     seconds = []
-    for number in range(tour.n_frames):
-        tour.seek(number)
-        tour.load()
-        seconds.append(tour.info["duration"] / 1000)
-    assert tour.n_frames >= 20
+    with Image.open(made[-1]) as tour:
+        for number in range(tour.n_frames):
+            tour.seek(number)
+            tour.load()
+            seconds.append(tour.info["duration"] / 1000)
+    assert len(seconds) >= 20
     assert 100 <= sum(seconds) <= 135

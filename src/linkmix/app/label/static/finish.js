@@ -42,6 +42,7 @@ export function certify() {
 // Begins a check that is not followed by anything, or ends the one under way.
 export function toggleCheck() {
   ofSession.removeItem(CERTIFY);
+  if (!state.status?.audit) go("ask"); // on a narrow screen the questions are another view
   return check();
 }
 

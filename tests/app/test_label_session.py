@@ -589,6 +589,6 @@ def test_half_a_line_after_a_crash_is_kept_aside_and_said(points_file):
     with journal.open("ab") as file:
         file.write(b'{"n":')
     with opened(points_file) as session:
-        assert session.n_links["same"] == 1
+        assert session.status()["n_links"]["same"] == 1
         assert "was cut off by a crash and never confirmed; it is in" in session.files.notes[0]
     assert journal.with_name("links.csv.journal.torn").read_bytes() == b'{"n":\n'

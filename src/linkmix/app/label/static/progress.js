@@ -52,8 +52,8 @@ export function drawHistory() {
     part.append(made("i", undefined, { class: name, "aria-hidden": "true" }), made("span", text));
     return part;
   };
-  caption.append(sample("line", "labels that stayed the same from one fit to the next"));
-  caption.append(sample("square", "pairs judged as you would, by a check, with its 95 % interval"));
+  caption.append(sample("line", "labels that have settled: the last fit kept them, and its starts agree on them"));
+  caption.append(sample("square", "pairs judged as you would, by a check, with its 90 % interval"));
   figure.replaceChildren(drawing, made("p", inWords(history)), caption);
 }
 

@@ -5,7 +5,6 @@ import pytest
 from click.testing import CliRunner
 from test_label_page import after, message, page_of, rows_of, view
 
-from browser import chromium
 from label_serving import Serving, write_points
 from linkmix.app.cli import main
 from linkmix.app.label.requests import NotPossible
@@ -117,12 +116,6 @@ def test_labels_with_points_of_no_class_can_be_checked_and_finished(points_file)
     with opened(points_file) as session:
         session.background.wait()
         assert (session.labels() == before).all()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
 
 
 def test_neither_on_the_page(browser, tmp_path):

@@ -12,25 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from browser import chromium
 from label_serving import IDS, Serving, free_port, write_points
 from linkmix.app.label.answers import fold
 from linkmix.basics.journal import entries_in
 from linkmix.tables import read_links, read_points
 
 EVIL = '<img src=x onerror="document.title=1/0"><script>document.title="run"</script>'
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def serving(tmp_path):
-    with Serving(write_points(tmp_path / "points.csv")) as serving:
-        yield serving
 
 
 @contextmanager

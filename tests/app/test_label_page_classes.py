@@ -6,24 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from test_label_page import after, link_count, message, page_of, place, ready, rows_of, settings, view
 
-from browser import chromium
 from label_serving import IDS, Serving, write_points
 from linkmix.app.label.answers import fold
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def serving(tmp_path):
-    with Serving(write_points(tmp_path / "points.csv")) as serving:
-        yield serving
 
 
 def entries(serving, what):

@@ -3,7 +3,6 @@
 import pytest
 from test_label_page import after, message, page_of, rows_of, said_in, settings
 
-from browser import chromium
 from label_serving import IDS, Serving, write_points
 from linkmix.app.label.answers import fold
 
@@ -12,18 +11,6 @@ TITLES = {
     "which": "Which of these is it like? Tap all that are.",
     "group": "Do these belong together? Tap those that do not fit.",
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def serving(tmp_path):
-    with Serving(write_points(tmp_path / "points.csv")) as serving:
-        yield serving
 
 
 def first_and_cards(page):

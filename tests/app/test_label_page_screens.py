@@ -9,18 +9,11 @@ from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from test_label_page import after, message, page_of, rows_of, said_in, view
 
-from browser import chromium
 from label_serving import Serving, write_points
 
 SIZES = {"laptop": (1280, 720), "phone": (390, 844)}
 SCREENS = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
 TEXT = "a somewhat long text about the thing that is in the picture and what it may be good for"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
 
 
 def write_pictures(folder, pictures=True):

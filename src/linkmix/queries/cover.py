@@ -14,7 +14,7 @@ import numpy as np
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.queries.answers import Answer, Pair, pair_of
 from linkmix.queries.groups import Groups
-from linkmix.queries.state import Ground, State, squared_distances
+from linkmix.queries.state import Ground, RowProbabilities, State, squared_distances
 
 
 @dataclass(frozen=True)
@@ -258,3 +258,16 @@ def seeds(state: State) -> tuple[dict[int, int], list[int]]:
             chosen.append(g)
     chosen += [g for g in order if g not in chosen][: state.ground.n_classes - len(chosen)]
     return known.of, chosen
+
+
+def leaders(ground: Ground, probabilities: RowProbabilities) -> tuple[int, ...]:
+    """For each class, the central row of the cell that holds most of its mass."""
+    cell, centres = ground.cells
+    p = probabilities[ground.candidates]
+    mass = np.stack([np.bincount(cell, weights=column, minlength=len(centres)) for column in p.T])  # (M, C)
+    rows = []
+    for m in range(ground.n_classes):
+        inside = ground.candidates[cell == np.argmax(mass[m])]
+        centre = centres[np.argmax(mass[m])]
+        rows.append(int(inside[np.argmin(((ground.Z[inside] - centre) ** 2).sum(axis=1))]))
+    return tuple(dict.fromkeys(rows))

@@ -7,28 +7,24 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import check_choice, check_number
-from linkmix.columns import Coded, code, needs_recipe
-from linkmix.data.scaling import Scaling
-from linkmix.data.summary import summarise
-from linkmix.engine.starts import without_gaps
 from linkmix.links import Links
 from linkmix.mixture.calibration import Quality
 from linkmix.mixture.door import PointsLike
 from linkmix.queries import other_strategies
 from linkmix.queries.answers import SAID, Answer, Answers, Said, as_answers, as_links
 from linkmix.queries.audit import N_QUESTIONS, Audit, draw
-from linkmix.queries.cover import cover
+from linkmix.queries.cover import cover, leaders
+from linkmix.queries.door import checked_labels, prepare
 from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.number import groups_apart, likely_number
 from linkmix.queries.questions import KINDS, Kind, Question, answers_to
 from linkmix.queries.quick import quick
 from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, labels_with_answers, refit
 from linkmix.queries.settings import QuestionSettings
-from linkmix.queries.state import Ground, RowProbabilities, State
+from linkmix.queries.state import Ground, State
 from linkmix.search import AutoLinkMixture
 from linkmix.search.spaces import indicators
 
@@ -147,23 +143,14 @@ class Questioner:
         check_choice("strategy", strategy, STRATEGIES)
         if not 0 <= wrong < 0.5:
             raise ValueError(f"wrong={wrong!r} is not a share from 0 to below 0.5: give the share of wrong answers")
-        coded = X if isinstance(X, Coded) else code(X, kinds or {}) if kinds or needs_recipe(X) else None
-        array = X if coded is None else coded.X
-        self._recipe = None if coded is None else coded.recipe
-        self._X: Floats = check_array(array, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
-        n, levels = len(self._X), () if coded is None else coded.levels
+        self._points = prepare(X, kinds or {})
+        n, levels = len(self._points.X), self._points.levels
         self._wish: list[int | None] = [self._checked_number(n_classes)]  # shared by copies of this object
         given = Links() if links is None else links
         given.check_rows(n)
         given.check_consistent()
-        n_numbers = self._X.shape[1] - len(levels)
-        columns = summarise(without_gaps(self._X[:, :n_numbers]))
-        self._scaling = Scaling.plain(
-            np.append(columns.mean, np.zeros(len(levels))), np.append(columns.scale, np.ones(len(levels))), len(levels)
-        )
-        self._scale = self._scaling.scale
-        seen = self._X.copy()
-        seen[:, :n_numbers] = columns.standardise(without_gaps(self._X[:, :n_numbers]))
+        self._scale = self._points.scaling.scale
+        seen = self._points.seen
         order = np.random.RandomState(random_state).permutation(n)
         self._ground = Ground(
             indicators(seen, levels) if levels else seen,
@@ -178,11 +165,11 @@ class Questioner:
             n_classes is None,
         )
         self._strategy = STRATEGIES[strategy]
-        begin = None if labels is None else _checked_labels(labels, n, n_classes)
+        begin = None if labels is None else checked_labels(labels, n, n_classes)
         self._fit = first_fit(self._ground, self._scale, begin, given)
         self._ground = self._ground.with_classes(self._fit.n_classes, n_classes is None)
         self._beliefs = self._fit.probabilities(self._ground.X)
-        self._tentative = _leaders(self._ground, self._beliefs)
+        self._tentative = leaders(self._ground, self._beliefs)
         answers = as_answers(given)
         self.said = Answers(answers, wrong=float(wrong))
         self._changed: float | None = None
@@ -338,7 +325,7 @@ class Questioner:
         self.said.add(*(Answer(int(row), int(row), "nowhere") for row in rows))
 
     def _check_row(self, row: int) -> None:
-        n = len(self._X)
+        n = len(self._points.X)
         if not isinstance(row, Integral) or not 0 <= row < n:
             raise ValueError(f"row {row} does not exist: rows are numbered from 0 to {n - 1}")
 
@@ -375,7 +362,7 @@ class Questioner:
     def draw_audit(self, n: int = N_QUESTIONS, labels: ArrayLike | None = None) -> Audit:
         """Draw the pairs of an audit, and leave it to the caller to begin it by ``said.begin_audit``; see `audit`."""
         check_number("n", n, Integral, 1)
-        measured = self.labels if labels is None else _checked_labels(labels, len(self._X), None, least=-1)
+        measured = self.labels if labels is None else checked_labels(labels, len(self._points.X), None, least=-1)
         state, asked = self._state, {answer.pair for answer in self.said}
         known = None if self._ground.wrong else state.known  # where answers may be wrong, nothing is certain
         return draw(measured, int(n), state.random(), known, lambda a, b: (a, b) not in asked)
@@ -449,8 +436,8 @@ class Questioner:
         if n_classes is None:
             return None
         check_number("n_classes", n_classes, Integral, 1)
-        if len(self._X) < n_classes:
-            raise ValueError(f"{len(self._X)} points cannot make {n_classes} classes: ask for fewer classes")
+        if len(self._points.X) < n_classes:
+            raise ValueError(f"{len(self._points.X)} points cannot make {n_classes} classes: ask for fewer classes")
         return int(n_classes)
 
     @property
@@ -497,29 +484,6 @@ class Questioner:
         fit = self._fit
         self.labels: Ints = labels_with_answers(fit, self._ground.X)
         self.review: Array = doubtful_links(fit, self._ground.X)
-        self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, self._scaling, self._recipe)
-
-
-def _checked_labels(labels: ArrayLike, n_rows: int, n_classes: int | None, least: int = 0) -> Ints:
-    given = np.asarray(labels)
-    if given.shape != (n_rows,) or given.dtype.kind not in "iu":
-        raise ValueError(
-            f"labels has shape {given.shape} and dtype {given.dtype} for {n_rows} points: give one class number each"
+        self.model: AutoLinkMixture = as_estimator(
+            fit, self.labels, self.review, self._points.scaling, self._points.recipe
         )
-    if given.min() < least or given.max() >= (n_rows if n_classes is None else n_classes):
-        highest = f"{least} on" if n_classes is None else f"{least} to {n_classes - 1}"
-        raise ValueError(f"labels range from {given.min()} to {given.max()}: use class numbers from {highest}")
-    return given.astype(np.int64)
-
-
-def _leaders(ground: Ground, probabilities: RowProbabilities) -> tuple[int, ...]:
-    """For each class, the central row of the cell that holds most of its mass."""
-    cell, centres = ground.cells
-    p = probabilities[ground.candidates]
-    mass = np.stack([np.bincount(cell, weights=column, minlength=len(centres)) for column in p.T])  # (M, C)
-    rows = []
-    for m in range(ground.n_classes):
-        inside = ground.candidates[cell == np.argmax(mass[m])]
-        centre = centres[np.argmax(mass[m])]
-        rows.append(int(inside[np.argmin(((ground.Z[inside] - centre) ** 2).sum(axis=1))]))
-    return tuple(dict.fromkeys(rows))

@@ -1,0 +1,66 @@
+"""What a user hands to a `Questioner`: points of every kind, checked and scaled, and class numbers."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array
+
+from linkmix.basics.arrays import Floats, Ints
+from linkmix.columns import Coded, Recipe, code, needs_recipe
+from linkmix.data.scaling import Scaling
+from linkmix.data.summary import summarise
+from linkmix.engine.starts import without_gaps
+from linkmix.mixture.door import PointsLike
+
+
+class Prepared(NamedTuple):
+    """Points as a questioner sees them."""
+
+    X: Floats  # in their own units, codes in the last columns; NaN where a value is missing
+    seen: Floats  # columns of unit variance without gaps, codes as they are
+    levels: tuple[int, ...]  # of each column of codes
+    scaling: Scaling
+    recipe: Recipe | None
+
+
+def prepare(X: PointsLike, kinds: Mapping[str, str]) -> Prepared:
+    """Check points, code a table of several kinds, and scale the columns.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or a table
+        The points.
+    kinds : mapping of str to str
+        What some columns of a table are.
+
+    Returns
+    -------
+    Prepared
+    """
+    coded = X if isinstance(X, Coded) else code(X, kinds) if kinds or needs_recipe(X) else None
+    array = X if coded is None else coded.X
+    points: Floats = check_array(array, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
+    levels = () if coded is None else coded.levels
+    n_numbers = points.shape[1] - len(levels)
+    columns = summarise(without_gaps(points[:, :n_numbers]))
+    scaling = Scaling.plain(
+        np.append(columns.mean, np.zeros(len(levels))), np.append(columns.scale, np.ones(len(levels))), len(levels)
+    )
+    seen = points.copy()
+    seen[:, :n_numbers] = columns.standardise(without_gaps(points[:, :n_numbers]))
+    return Prepared(points, seen, levels, scaling, None if coded is None else coded.recipe)
+
+
+def checked_labels(labels: ArrayLike, n_rows: int, n_classes: int | None, least: int = 0) -> Ints:
+    """Class numbers of all rows, from ``least`` on and below ``n_classes``."""
+    given = np.asarray(labels)
+    if given.shape != (n_rows,) or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels has shape {given.shape} and dtype {given.dtype} for {n_rows} points: give one class number each"
+        )
+    if given.min() < least or given.max() >= (n_rows if n_classes is None else n_classes):
+        highest = f"{least} on" if n_classes is None else f"{least} to {n_classes - 1}"
+        raise ValueError(f"labels range from {given.min()} to {given.max()}: use class numbers from {highest}")
+    return given.astype(np.int64)

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from browser import chromium
 from linkmix.app.label.jupyter import label
 from linkmix.queries import Answer
 from linkmix.queries.answers import as_links
@@ -37,12 +36,6 @@ def post(page, path, **body):
     status, _, reply = fetch(base + path, data, **headers)
     assert status == 200, reply
     return json.loads(reply)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import numpy as np
 from linkmix.app.label import server
 from linkmix.app.label.session import Session
 from linkmix.app.results import Origin
+from linkmix.basics.journal import entries_in
 from linkmix.tables import read_points
 
 # Children are forked from a process that has imported everything, so that 50 starts take seconds.
@@ -118,5 +119,4 @@ class Serving:
 
     def entries(self) -> list[dict]:
         """The journal, as the next start would see it."""
-        lines = self.journal.read_bytes().split(b"\n")
-        return [json.loads(line) for line in lines[:-1]]
+        return entries_in(self.journal)

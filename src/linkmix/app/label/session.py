@@ -175,6 +175,7 @@ class Session:
             if self.closing:
                 return
             self.closing = True
+            self._write_wanted = bool(self.files.journal.entries)  # Ctrl-C may have come between an answer and this
             self.background.stop()  # without waiting: a refit leaves nothing to save
             self.lock.notify_all()
         self._writer.join()

@@ -74,6 +74,7 @@ def assert_outlines(model, axes=(0, 1)):
     mixture = model.mixture()
     parts, n_sigmas = mixture.parameters.components, len(plots.SIGMAS)
     spreads = parts.covariances if hasattr(parts, "covariances") else parts.scales
+    spreads = np.broadcast_to(spreads, (len(parts.means), *spreads.shape[-2:]))  # classes alike have one
     assert len(ax.patches) == n_sigmas * len(parts.means)
     for c, mean in enumerate(parts.means):
         for patch, sigmas in zip(ax.patches[n_sigmas * c : n_sigmas * (c + 1)], plots.SIGMAS, strict=True):

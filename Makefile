@@ -7,13 +7,14 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test browser sanitize reproduce format clean
+.PHONY: help run test browser sanitize torture reproduce format clean
 
 help:
 	@echo "make run     run the demo (linkmix demo)"
 	@echo "make test    check style and types, run every test and every example of the docs"
 	@echo "make reproduce  run the experiments of the paper, 100 trials each, into results/; goes on where it was stopped"
 	@echo "make sanitize  run the tests of the native core under the address and undefined-behaviour sanitizers"
+	@echo "make torture    try EXAMPLES=10000 random problems, and kill the labelling server KILLS=200 times"
 	@echo "make format  format the code, apply the safe fixes of the linter"
 	@echo "make clean   remove $(VENV), caches, builds and the demo output"
 
@@ -50,6 +51,12 @@ sanitize: $(VENV)/.installed-dev
 	PYTHONPATH=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=2 LINKMIX_NATIVE=1 \
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 		$(BIN)/python -m pytest tests/native
+
+EXAMPLES ?= 10000
+KILLS ?= 200
+torture: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 LINKMIX_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/faults
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.label_server --kills $(KILLS)
 
 reproduce: $(VENV)/.installed-app,experiments
 	$(BIN)/linkmix reproduce --trials 100

@@ -25,3 +25,21 @@ def reference(request):
         pytest.skip("LINKMIX_DATA is not set: the reference values are not available")
     with np.load(Path(folder) / "reference" / f"{request.param}.npz", allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser, for tests of the labelling page."""
+    from browser import chromium
+
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def serving(tmp_path):
+    """The labelling page of a small table."""
+    from label_serving import Serving, write_points
+
+    with Serving(write_points(tmp_path / "points.csv")) as serving:
+        yield serving

@@ -4,8 +4,11 @@
     python -m benchmarks.quick_questions --policies mixed,pairs --data iris,wine --first 2 --seeds 2
 
 A policy is "pairs" (those of `cover`), "mixed" (all kinds), "mixed, half" or "mixed, twice" (the new kinds take half or
-twice their time), or any of the kinds, such as "pair+which". The person answers right, or a share ``--wrong`` of all
-pairs wrong. The model is refitted every 40 seconds of the person's time, and every 80 from 160 seconds on: as often as
+twice their time), or any of the kinds, such as "pair+which". With "mixed, corrections" the person also looks at one
+class after each refit, that with the most doubt in its members: its face beside the eight most doubtful ones. Those that
+belong to another class whose face she knows are moved there, all of one class at a time, or else said not to belong;
+this takes 5 seconds, also if there is nothing to correct. The person answers right, or a share ``--wrong`` of all pairs
+wrong. The model is refitted every 40 seconds of the person's time, and every 80 from 160 seconds on: as often as
 `benchmarks.questions` does for pairs. Answers count only if they were complete before. Runs are kept in a journal as
 they end; a command that was stopped goes on where it was, and more draws can be added later. The page has the mean
 adjusted Rand index of `predict` against seconds, with the number of questions, for the sets of docs/questions.md and
@@ -33,17 +36,20 @@ from threadpoolctl import threadpool_limits
 from benchmarks.flipped_links import read_table
 from benchmarks.questions import DATA
 from linkmix.basics.journal import Journal
-from linkmix.queries import KINDS, Question, Questioner, QuestionSettings
+from linkmix.queries import KINDS, Answer, Question, Questioner, QuestionSettings
+from linkmix.queries.groups import Known
 from linkmix.study.paper.protocol import load
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 FILES = ("glass", "ionosphere", "letter-8@1000", "sonar", "vehicle")
-POLICIES = ("pairs", "mixed", "mixed, half", "mixed, twice")
+POLICIES = ("pairs", "mixed", "mixed, corrections", "mixed, half", "mixed, twice")
 SHOWN = (0, 40, 80, 160, 320, 640)
 REFITS = (40, 80, 120, *range(160, 641, 80))
-PACES = {"": 1.0, "half": 0.5, "twice": 2.0}
+PACES = {"": 1.0, "corrections": 1.0, "half": 0.5, "twice": 2.0}
+CORRECTION_SECONDS = 5.0
+N_LOOKED_AT = 8
 NEW_KINDS = ("which_seconds", "which_row_seconds", "group_row_seconds")
 N_LETTERS = 8
 
@@ -83,6 +89,40 @@ def reply(asker: Questioner, question: Question, y: np.ndarray, wrong: float, ra
         asker.reply(question, same if question.kind == "which" else [card for card in cards if card not in same])
 
 
+def correct(asker: Questioner, y: np.ndarray) -> None:
+    """Look at the class with the most doubt, and correct what one correction can."""
+    sure = asker.probabilities[np.arange(len(y)), asker.labels]
+    said = Counter(row for answer in asker.answers for row in answer.pair)
+    faces = {
+        m: max(np.flatnonzero(asker.labels == m).tolist(), key=lambda row: (said[row], sure[row]))
+        for m in np.unique(asker.labels).tolist()
+    }
+    known = Known()
+    for answer in asker.answers:
+        known.take(answer)
+    open_ = {
+        m: [
+            row
+            for row in np.flatnonzero(asker.labels == m).tolist()
+            if row != face and known.relation(row, face) is None
+        ]
+        for m, face in faces.items()
+    }
+    worst = max(faces, key=lambda m: float((1 - sure[open_[m]]).sum()))
+    shown = sorted(open_[worst], key=lambda row: float(sure[row]))[:N_LOOKED_AT]
+    foreign = [row for row in shown if y[row] != y[faces[worst]]]
+    if not foreign:
+        return
+    homes = {int(y[face]): face for m, face in faces.items() if m != worst}
+    by_class = Counter(int(y[row]) for row in foreign if int(y[row]) in homes)
+    if by_class:
+        [(home, _)] = by_class.most_common(1)
+        pairs = [(row, homes[home], "same") for row in foreign if y[row] == home]
+    else:
+        pairs = [(row, faces[worst], "different") for row in foreign]
+    asker.said.add(*(Answer(*pair) for pair in pairs))
+
+
 def simulate(data: str, policy: str, wrong: float, seed: int, budget: int) -> dict[str, Any]:
     """One person who answers the questions of one policy."""
     X, y = read(data)
@@ -103,6 +143,9 @@ def simulate(data: str, policy: str, wrong: float, seed: int, budget: int) -> di
 
         score(0)
         for seconds in [at for at in REFITS if at <= budget]:
+            if asked and policy.endswith("corrections"):
+                spent += CORRECTION_SECONDS
+                correct(asker, y)
             while True:
                 at = time.perf_counter()
                 questions = asker.ask(kinds=kinds)

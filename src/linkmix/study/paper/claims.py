@@ -1,10 +1,16 @@
-"""What the paper claims, and whether our runs confirm it."""
+"""What the paper claims, and whether our runs confirm it.
+
+Methods are compared trial by trial, on the same links and starts. Each difference has a 95 % interval (Student's t). A
+method is ahead if the whole interval is above zero; it is at least as good if the whole interval is above minus a
+margin. A difference that is merely not significant shows nothing: the cell is open.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy.special import betaincinv, stdtrit
 
 from linkmix.study.paper import synthetic
 from linkmix.study.paper.figures.runs import score
@@ -15,10 +21,16 @@ if TYPE_CHECKING:
 
 Cells = Any
 """A table with a row for each data set and number of links; the pandas types cannot express what a row contains."""
-Verdict = Literal["holds", "holds in part", "does not hold", "cannot be tested"]
+Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "not enough trials", "cannot be tested"]
 PURITY_SETS = ("haberman", "thyroid", "mnist-123", "mnist-4567")
-MARGIN = 0.005
-"""Differences of mean purity below this count as none."""
+MARGIN = 0.01
+"""A method that is behind by less than this, in mean purity, is at least as good: one point in a hundred."""
+CONFIDENCE = 0.95
+"""Of the intervals."""
+WHATEVER = 0.9
+"""A share of trials above this counts as "whatever the start"."""
+ENOUGH_TRIALS = 30
+"""With fewer, no verdict is given on what varies over trials."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +40,9 @@ class Finding:
     Attributes
     ----------
     verdict : str
-        "holds", "holds in part", "does not hold" or "cannot be tested".
+        "holds" if all cells show it, "holds in part" if more than half do, "does not hold" if at least half show the
+        contrary or cells that show it are at most half and none is open, else "undecided"; "not enough trials" or
+        "cannot be tested".
     figure : str
         The figures that the verdict is based on.
     """
@@ -75,7 +89,7 @@ def examine(table: "pd.DataFrame") -> list[tuple[Claim, Finding]]:
 def differences(
     table: "pd.DataFrame", one: str, other: str, *, kind: str = "both", experiments: Iterable[str] = PURITY_SETS
 ) -> Cells:
-    """Mean difference of two methods over trials, with its standard error, for all data and numbers of links.
+    """Mean difference of two methods over trials, with its interval, for all data and numbers of links.
 
     Parameters
     ----------
@@ -91,15 +105,16 @@ def differences(
     Returns
     -------
     DataFrame
-        Index ``data`` and ``n_links``; columns ``mean`` and ``error``, and the means ``one`` and ``other``.
+        Index ``data`` and ``n_links``; columns ``mean``, ``low`` and ``high`` of its interval, infinite for a single
+        trial, the number of ``trials``, and the means ``one`` and ``other``.
 
     Examples
     --------
     >>> import pandas as pd
     >>> runs = pd.DataFrame({"method": ["a", "a", "b", "b"], "n_links": [4, 4, 0, 0], "seed": [0, 1, 0, 1]})
-    >>> runs = runs.assign(experiment="e", data="iris", kind="both", purity=[0.8, 0.9, 0.6, 0.7], purity_predict=None)
+    >>> runs = runs.assign(experiment="e", data="iris", kind="both", purity=[0.8, 0.9, 0.6, 0.68], purity_predict=None)
     >>> differences(runs, "a", "b", experiments=["e"]).round(3).values.tolist()
-    [[0.2, 0.0, 0.85, 0.65]]
+    [[0.21, 0.083, 0.337, 2.0, 0.85, 0.64]]
     """
     chosen: Any = table[table["experiment"].isin(list(experiments))]
     chosen = chosen.assign(score=score(chosen))
@@ -116,34 +131,88 @@ def differences(
     both["mean"] = both["one"] - both["other"]
     groups = both.groupby(level=["data", "n_links"], sort=False)
     result = groups[["mean", "one", "other"]].mean()
-    result["error"] = groups["mean"].std(ddof=1).fillna(0.0) / np.sqrt(groups.size())
-    return result[["mean", "error", "one", "other"]]
+    result["trials"] = groups.size()
+    half = half_width(groups["mean"].std(ddof=1), result["trials"])
+    result["low"], result["high"] = result["mean"] - half, result["mean"] + half
+    return result[["mean", "low", "high", "trials", "one", "other"]]
 
 
-def _verdict(good: int, cells: int) -> Verdict:
-    if good == cells:
-        return "holds"
-    return "does not hold" if good <= cells / 2 else "holds in part"
+def half_width(deviation: Any, n: Any) -> Any:
+    """Half the width of the interval of a mean of n trials; infinite for a single one.
+
+    Examples
+    --------
+    >>> float(half_width(1.0, 100).round(3))
+    0.198
+    """
+    n = np.asarray(n)
+    several = np.maximum(n, 2)
+    half = stdtrit(several - 1, (1 + CONFIDENCE) / 2) * np.asarray(deviation) / np.sqrt(several)
+    return np.where(n > 1, half, np.inf)
 
 
-def _ahead(cells: Cells, significant: bool) -> Any:
-    """Cells in which the first method is ahead by more than two standard errors, or at least not behind by as much."""
-    if significant:
-        return (cells["mean"] > 2 * cells["error"]) & (cells["mean"] > MARGIN)
-    return (cells["mean"] >= -2 * cells["error"]) | (cells["mean"] >= -MARGIN)
+@dataclass(frozen=True)
+class Tally:
+    """In how many cells a statement is shown, in how many its contrary, and how many are open."""
+
+    shown: int
+    against: int
+    open: int
+    n_trials: int
+
+    @classmethod
+    def of(cls, cells: Cells, ahead: bool) -> "Tally":
+        """Count the cells in which the first method is ahead, or at least as good."""
+        least = 0.0 if ahead else -MARGIN
+        shown, against = int((cells["low"] > least).sum()), int((cells["high"] < least).sum())
+        return cls(shown, against, len(cells) - shown - against, int(cells["trials"].min()))
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Both together."""
+        return Tally(
+            self.shown + other.shown,
+            self.against + other.against,
+            self.open + other.open,
+            min(self.n_trials, other.n_trials),
+        )
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.shown + self.against + self.open
+
+    @property
+    def verdict(self) -> Verdict:
+        """What follows from the cells together."""
+        if self.n_trials < ENOUGH_TRIALS:
+            return "not enough trials"
+        if self.shown == self.n_cells:
+            return "holds"
+        if 2 * self.shown > self.n_cells:
+            return "holds in part"
+        return "undecided" if 2 * self.against < self.n_cells and self.open else "does not hold"
+
+    def __str__(self) -> str:
+        """The counts in words."""
+        return f"{self.shown} of {self.n_cells}" + "".join(
+            f", {n} {word}" for n, word in ((self.against, "not"), (self.open, "open")) if n
+        )
 
 
-def _count(cells: Cells, significant: bool = False) -> Finding:
-    """Number of cells in which the first method is ahead, in total and for each data set."""
-    good = _ahead(cells, significant)
-    word = "ahead" if significant else "at least as good"
+def _count(cells: Cells, ahead: bool = False) -> tuple[Tally, str]:
+    """Number of cells in which the first method is ahead, or at least as good, in total and for each data set."""
+    tally = Tally.of(cells, ahead)
     parts = [
-        f"{name} {int(good[name].sum())} of {len(good[name])}, mean difference {cells.loc[name, 'mean'].mean():+.3f}"
+        f"{name} {Tally.of(cells.loc[[name]], ahead)}, mean difference {cells.loc[name, 'mean'].mean():+.3f}, "
+        f"intervals from {cells.loc[name, 'low'].min():+.3f} to {cells.loc[name, 'high'].max():+.3f}"
         for name in cells.index.unique("data")
     ]
-    return Finding(
-        _verdict(int(good.sum()), len(good)), f"{word} in {int(good.sum())} of {len(good)} cells ({'; '.join(parts)})"
-    )
+    return tally, f"{'ahead' if ahead else 'at least as good'} in {tally} cells ({'; '.join(parts)})"
+
+
+def _counted(cells: Cells, ahead: bool = False) -> Finding:
+    tally, text = _count(cells, ahead)
+    return Finding(tally.verdict, text)
 
 
 def _toy_panels(table: "pd.DataFrame") -> Finding:
@@ -152,7 +221,7 @@ def _toy_panels(table: "pd.DataFrame") -> Finding:
     others = errors["none"] >= len(y) / 4
     turned = sum(errors[kind] <= 2 for kind in ("both", "must", "cannot"))
     return Finding(
-        _verdict(turned + others, 4),
+        Tally(turned + others, 4 - turned - others, 0, ENOUGH_TRIALS).verdict,  # one start, nothing that varies
         f"points on the wrong side, of {len(y)}: {errors['none']} without links, {errors['both']} with 2 + 2, "
         f"{errors['must']} with 2 must-links, {errors['cannot']} with 2 cannot-links, from one start",
     )
@@ -167,8 +236,11 @@ def _toy_draws(table: "pd.DataFrame") -> Finding:
     text = ", ".join(
         f"{data}, {names[method]}, {kinds[kind]}: {share:.0%}" for (data, method, kind), share in shares.items()
     )
-    robust = shares.xs("paper", level="method").min() >= 0.9
-    return Finding("holds" if robust else "does not hold", f"share of the trials that end at the wanted split: {text}")
+    ours = rows[rows["method"] == "paper"].groupby(["data", "kind"])["turned"].agg(["sum", "size"])
+    low, high = (betaincinv(ours["sum"] + 0.5, ours["size"] - ours["sum"] + 0.5, q) for q in (0.025, 0.975))  # Jeffreys
+    shown, against = int((low > WHATEVER).sum()), int((high < WHATEVER).sum())
+    tally = Tally(shown, against, len(ours) - shown - against, int(ours["size"].min()))
+    return Finding(tally.verdict, f"share of the trials that end at the wanted split: {text}")
 
 
 def _moons(table: "pd.DataFrame") -> Finding:
@@ -180,39 +252,49 @@ def _moons(table: "pd.DataFrame") -> Finding:
     draws = ", ".join(f"{names[method]} with {n} links {mean:.3f}" for (method, n), mean in means.items())
     return Finding(
         "holds" if errors["two"] < errors["one"] <= errors["none"] else "does not hold",
-        f"wrong points in the figure, of {len(y)}: GMM {errors['none']}, K = 1 {errors['one']}, K = 2 {errors['two']}; "
+        f"wrong points in the figure, of {len(y)}: GMM {errors['none']}, K = 1 {errors['one']}, K = 2 {errors['two']} "
+        f"(the paper counts {', '.join(map(str, synthetic.MOONS_OF_THE_PAPER))} on points of its own); "
         f"mean purity over random starts and links: {draws}",
     )
 
 
 def _gmm_ec(table: "pd.DataFrame") -> Finding:
-    return _count(differences(table, "paper", "gmm-ec-chunklets"), significant=True)
+    return _counted(differences(table, "paper", "gmm-ec-chunklets"), ahead=True)
 
 
 def _gmm_ec_must(table: "pd.DataFrame") -> Finding:
-    return _count(differences(table, "paper", "gmm-ec-chunklets", kind="must"))
+    return _counted(differences(table, "paper", "gmm-ec-chunklets", kind="must"))
 
 
 def _must(table: "pd.DataFrame") -> Finding:
-    return _count(differences(table, "paper", "gmm", kind="must"))
+    return _counted(differences(table, "paper", "gmm", kind="must"))
 
 
 def _cannot(table: "pd.DataFrame") -> Finding:
-    return _count(differences(table, "paper", "gmm", kind="cannot"))
+    return _counted(differences(table, "paper", "gmm", kind="cannot"))
 
 
 def _em_pc(table: "pd.DataFrame") -> Finding:
-    return _count(differences(table, "paper", "em-pc", kind="cannot"))
+    return _counted(differences(table, "paper", "em-pc", kind="cannot"))
 
 
 def _em_pc_decay(table: "pd.DataFrame") -> Finding:
     cells = differences(table, "em-pc", "gmm", kind="cannot")
-    gains = [float(cells.loc[name, "mean"].iloc[-1]) for name in PURITY_SETS]
-    text = ", ".join(f"{name} {gain:+.3f}" for name, gain in zip(PURITY_SETS, gains, strict=True))
-    falls = min(gains[:2]) > gains[2] > gains[3]
+    gains = [cells.loc[name].iloc[-1] for name in PURITY_SETS]
+    text = ", ".join(
+        f"{name} {gain['mean']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})"
+        for name, gain in zip(PURITY_SETS, gains, strict=True)
+    )
+    steps = [(gains[0], gains[2]), (gains[1], gains[2]), (gains[2], gains[3])]
+    far = [float(np.hypot(one["high"] - one["mean"], other["high"] - other["mean"])) for one, other in steps]
+    falls = [one["mean"] - other["mean"] for one, other in steps]
+    shown = sum(fall > by for fall, by in zip(falls, far, strict=True))
+    against = sum(fall < -by for fall, by in zip(falls, far, strict=True))
+    tally = Tally(shown, against, 3 - shown - against, int(cells["trials"].min()))
     return Finding(
-        "holds" if falls else "does not hold",
-        f"gain of EM-PC over GMM with the most cannot-links (2, 2, 3 and 4 classes): {text}",
+        tally.verdict,
+        f"gain of EM-PC over GMM with the most cannot-links (2, 2, 3 and 4 classes): {text}; it falls from 2 to 3 and "
+        f"from 3 to 4 classes in {tally} steps",
     )
 
 
@@ -221,23 +303,23 @@ def _variance(table: "pd.DataFrame") -> Finding:
     spread = chosen.assign(score=score(chosen)).groupby(["data", "n_links", "method"])["score"].std().unstack()
     lowest = spread["paper"] <= spread.min(axis=1) + 1e-12
     beside = spread["paper"] <= spread["gmm-ec-chunklets"]
+    n_trials = int(chosen.groupby(["data", "n_links", "method"]).size().min())
     return Finding(
-        _verdict(int(lowest.sum()), len(lowest)),
+        Tally(int(lowest.sum()), int((~lowest).sum()), 0, n_trials).verdict,
         f"GM-PR has the smallest standard deviation of all in {int(lowest.sum())} of {len(lowest)} cells, a smaller "
         f"one than GMM-EC in {int(beside.sum())}",
     )
 
 
 def _coil(table: "pd.DataFrame") -> Finding:
-    import pandas as pd
+    rivals = ("sskk", "csc")
+    (sskk, about_sskk), (csc, about_csc) = (
+        _count(differences(table, "paper-3", rival, experiments=["coil20"]), ahead=True) for rival in rivals
+    )
+    return Finding((sskk + csc).verdict, f"against SSKK {about_sskk}; against CSC {about_csc}")
 
-    both = [differences(table, "paper-3", rival, experiments=["coil20"]) for rival in ("sskk", "csc")]
-    findings = [_count(cells).figure for cells in both]
-    good = _ahead(pd.concat(both), significant=False)
-    return Finding(_verdict(int(good.sum()), len(good)), f"against SSKK {findings[0]}; against CSC {findings[1]}")
 
-
-def _more_clusters(name: str, significant: bool, above: int) -> "Callable[[pd.DataFrame], Finding]":
+def _more_clusters(name: str, ahead: bool, above: int) -> "Callable[[pd.DataFrame], Finding]":
     def look(table: "pd.DataFrame") -> Finding:
         import pandas as pd
 
@@ -246,24 +328,23 @@ def _more_clusters(name: str, significant: bool, above: int) -> "Callable[[pd.Da
             cells = differences(table, method, "paper", experiments=["clusters-per-class"]).loc[[name]]
             parts.append(cells[cells.index.get_level_values("n_links") > above].assign(method=method))
         cells = pd.concat(parts)
-        good = _ahead(cells, significant)
+        tally, columns = Tally.of(cells, ahead), (cells["method"], cells["mean"], cells["low"], cells["high"])
         text = ", ".join(
-            f"K = {method[-1]} with {n} links {mean:+.3f}"
-            for (_, n), method, mean in zip(cells.index, cells["method"], cells["mean"], strict=True)
+            f"K = {method[-1]} with {n} links {mean:+.3f} ({low:+.3f} to {high:+.3f})"
+            for (_, n), method, mean, low, high in zip(cells.index, *columns, strict=True)
         )
-        return Finding(_verdict(int(good.sum()), len(good)), f"difference to K = 1: {text}")
+        word = "better" if ahead else "at least as good"
+        return Finding(tally.verdict, f"{word} in {tally} cells; difference to K = 1: {text}")
 
     return look
 
 
 def _against(rivals: Sequence[str]) -> "Callable[[pd.DataFrame], Finding]":
     def look(table: "pd.DataFrame") -> Finding:
-        findings, good, n = [], 0, 0
-        for rival in rivals:
-            ahead = _ahead(differences(table, "paper", rival), significant=False)
-            good, n = good + int(ahead.sum()), n + len(ahead)
-            findings.append(f"{STYLES[rival].name} {int(ahead.sum())} of {len(ahead)}")
-        return Finding(_verdict(good, n), f"cells in which GM-PR is at least as good as {', '.join(findings)}")
+        tallies = {rival: Tally.of(differences(table, "paper", rival), ahead=False) for rival in rivals}
+        first, *others = tallies.values()
+        text = "; ".join(f"{STYLES[rival].name} {tally}" for rival, tally in tallies.items())
+        return Finding(sum(others, first).verdict, f"cells in which GM-PR is at least as good as {text}")
 
     return look
 

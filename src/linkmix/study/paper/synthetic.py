@@ -31,6 +31,9 @@ MOONS_CLUSTERS = ((96, 74), (68, 25))
 MOONS_LINKS = Links(must=[(14, 46), (29, 79)], cannot=[(55, 91), (76, 86)])
 """The first two must-links and the first two cannot-links of a random draw."""
 
+MOONS_OF_THE_PAPER = (3, 2, 0)
+"""Wrong points in the paper's figure: GMM, and GM-PR with one and with two clusters per class."""
+
 
 def toy() -> tuple[Floats, Ints]:
     """Four groups of ten points at the corners of a rectangle; the classes are above and below the x-axis.

@@ -5,8 +5,8 @@
 
 A policy is "pairs" (those of `cover`), "mixed" (all kinds), "mixed, half" or "mixed, twice" (the new kinds take half or
 twice their time), or any of the kinds, such as "pair+which". With "mixed, corrections" the person also looks at one
-class after each refit, that with the most doubt in its members: its face beside the eight most doubtful ones. Those that
-belong to another class whose face she knows are moved there, all of one class at a time, or else said not to belong;
+class after each refit, that with the most doubt in its members: its face beside the eight most doubtful ones. Those
+that belong to another class whose face she knows are moved there, those of one class at a time, or said not to fit;
 this takes 5 seconds, also if there is nothing to correct. The person answers right, or a share ``--wrong`` of all pairs
 wrong. The model is refitted every 40 seconds of the person's time, and every 80 from 160 seconds on: as often as
 `benchmarks.questions` does for pairs. Answers count only if they were complete before. Runs are kept in a journal as

@@ -30,6 +30,7 @@ from linkmix.basics.journal import entries_in
 PROCESSES = multiprocessing.get_context("forkserver")
 """Children are forked from a process that has imported everything, so that many starts take seconds."""
 KINDS = ["pair", "which", "group"]
+TOKEN = "a-token-of-the-benchmark"
 
 
 def run(points: Path, folder: Path, port: int, n_classes: int | None) -> None:
@@ -42,7 +43,7 @@ def run(points: Path, folder: Path, port: int, n_classes: int | None) -> None:
     listener = server.listen("127.0.0.1", port)
     options: dict[str, Any] = {"out": folder / "out", "origin": Origin(points)}
     session = Session(read_points(points, "id"), n_classes, folder / "links.csv", folder, **options)
-    server.serve(session, points.name, listener)
+    server.serve(session, points.name, listener, token=TOKEN)
 
 
 class Client:
@@ -89,7 +90,8 @@ class Client:
     def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
         """Send a request; returns its status and body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
-        headers = {"Origin": f"http://127.0.0.1:{self.port}", "X-Linkmix": "1", "Content-Type": "application/json"}
+        own = {"Origin": f"http://127.0.0.1:{self.port}", "X-Linkmix": TOKEN}
+        headers = {**own, "Content-Type": "application/json"}
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             reply = connection.getresponse()
@@ -116,6 +118,10 @@ class Client:
         if status not in (200, 409):
             raise RuntimeError(f"{fields}: {status} {body.decode()}")
         return status, json.loads(body) if status == 200 else body.decode()
+
+    def question(self, page: str) -> Any:
+        """The question of a page."""
+        return self.post("/api/question", page=page, kinds=KINDS)[1]["question"]
 
     def settled(self) -> dict[str, Any]:
         """The status, once no refit runs."""
@@ -173,7 +179,7 @@ def measure(n_points: int, n_answers: int) -> None:
             times.setdefault(what, []).append(1000 * (time.perf_counter() - began))
             return found
 
-        question = client.get(f"/api/question?page=p&kinds={','.join(KINDS)}")["question"]
+        question = client.question("p")
         for _ in range(n_answers):
             reply = answered(question, lambda row: row % CLASSES)
             sent = timed(
@@ -251,7 +257,7 @@ def disturb(client: Client, chance: random.Random, state: dict[str, Any]) -> Non
             if chance.random() < 0.1:
                 client.post("/api/entries", entry="undo")
                 continue
-            question = client.get(f"/api/question?page=p&kinds={','.join(KINDS)}")["question"]
+            question = client.question("p")
             if question is None:
                 client.post("/api/entries", entry="undo")
             else:

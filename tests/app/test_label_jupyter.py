@@ -30,9 +30,9 @@ def fetch(address, data=None, **headers):
 
 
 def post(page, path, **body):
-    base = page.address.partition("?")[0].rstrip("/")
+    base = page.address.partition("#")[0].rstrip("/")
     data = json.dumps({"table": page.session.table, **body}).encode()
-    headers = {"Content-Type": "application/json", "X-Linkmix": "1", "Origin": base}
+    headers = {"Content-Type": "application/json", "X-Linkmix": page.token, "Origin": base}
     status, _, reply = fetch(base + path, data, **headers)
     assert status == 200, reply
     return json.loads(reply)
@@ -73,19 +73,39 @@ def test_without_names_labels_are_numbers_and_the_next_call_goes_on(tmp_path):
     np.testing.assert_array_equal(again.labels, first.labels)
 
 
-def test_only_who_has_the_token_sees_the_page_and_only_a_notebook_frames_it(shown):
-    base, _, token = shown.address.partition("?")
-    status, headers, body = fetch(shown.address)
-    assert (status, b"<html" in body) == (200, True)
+def test_only_who_has_the_token_sees_anything_and_only_a_notebook_frames_it(shown):
+    base = shown.address.partition("#")[0]
+    assert shown.address == f"{base}#token={shown.token}"
+    status, headers, body = fetch(base)
+    assert (status, b"<html" in body, b"n17" in body) == (200, True, False)
     assert "frame-ancestors http://localhost:* http://127.0.0.1:*" in headers["content-security-policy"]
-    for address in (base, f"{base}?token=wrong"):
-        assert fetch(address)[0] == 403
-    status, headers, _ = fetch(f"{base}api/status")
-    assert (status, "frame-ancestors 'none'" in headers["content-security-policy"]) == (200, True)
-    port = urlsplit(base).port
-    assert fetch(f"{base}api/status", Host=f"elsewhere.example:{port}")[0] == 421
-    assert fetch(f"{base}api/entries", b"{}", Origin="http://localhost:8888")[0] == 403
-    assert token.startswith("token=")
+    for path in ("start", "status", "classes", "labels", "pair?a=0&b=1"):
+        for given in ({}, {"X-Linkmix": "1"}, {"X-Linkmix": "wrong"}):
+            assert fetch(f"{base}api/{path}", **given)[0] == 403
+        status, headers, _ = fetch(f"{base}api/{path}", **{"X-Linkmix": shown.token})
+        assert (status, "frame-ancestors 'none'" in headers["content-security-policy"]) == (200, True)
+    own = {"X-Linkmix": shown.token, "Content-Type": "application/json"}
+    assert fetch(f"{base}api/entries", b"{}", Origin="http://localhost:8888", **own)[0] == 403
+    assert fetch(f"{base}api/entries", b"{}", Origin=base.rstrip("/"), **own)[0] == 409  # the table is missing
+
+
+def test_a_foreign_frame_shows_nothing(shown, browser):
+    """A page that frames this one in a browser that knows the token: the frame takes it from the address alone."""
+    base = shown.address.partition("#")[0]
+    context = browser.new_context()
+    try:
+        own = context.new_page()
+        own.goto(shown.address)
+        own.wait_for_selector("body[data-ready]")
+        framing = context.new_page()
+        framing.route("http://localhost:1/", lambda route: route.fulfill(body=f"<iframe src='{base}'>", content_type="text/html"))
+        framing.goto("http://localhost:1/")
+        alarm = framing.frame_locator("iframe").locator("#alarm")
+        alarm.wait_for()
+        assert "Show the page from the notebook again" in alarm.inner_text()
+        assert not framing.frame_locator("iframe").locator("[data-said=same]").is_enabled()
+    finally:
+        context.close()
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])  # the second is another site, without storage

@@ -8,23 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from anyio.to_thread import current_default_thread_limiter
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from linkmix.app.label.cards import PICTURES
-from linkmix.app.label.requests import MOST_TOGETHER, NotPossible
+from linkmix.app.label.requests import MOST_TOGETHER, NotPossible, check_page, kinds_of
 from linkmix.app.label.server.guard import refuse
 from linkmix.app.label.session import Session
 from linkmix.plots import palette
-from linkmix.queries.questions import KINDS, Kind
+from linkmix.queries.questions import KINDS
 
 STATIC = Path(__file__).parents[1] / "static"
 LARGEST_BODY = 2**20
 """Maximum number of bytes in a request."""
+MOST_AT_ONCE = 64
+"""Requests for data that may be under way; they are served one after the other, so that none of them waits for long."""
+N_THREADS = 8
+"""Requests that are served at once; the others wait in the order in which they came."""
 
 
 class Site:
@@ -67,7 +73,7 @@ class Site:
             Route("/picture/{row}", self.picture),
             Route("/api/start", self.start),
             Route("/api/status", self.status),
-            Route("/api/question", self.question),
+            Route("/api/question", self.question, methods=["POST"]),
             Route("/api/labels", self.labels),
             Route("/api/places", self.places),
             Route("/api/pair", self.pair),
@@ -79,10 +85,14 @@ class Site:
             Route("/api/entries", self.write, methods=["POST"]),
             Route("/api/finish", self.finish, methods=["POST"]),
         ]
-        return Starlette(lifespan=self._lifespan, routes=routes, exception_handlers={ValueError: _bad_request})
+        refusals = {ValueError: _bad_request, OverflowError: _bad_request}
+        app = Starlette(lifespan=self._lifespan, routes=routes, exception_handlers=refusals)
+        app.add_middleware(Few)
+        return app
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = N_THREADS
         yield
         await run_in_threadpool(self.session.close)  # before the signal that ends the server ends the process
 
@@ -119,10 +129,9 @@ class Site:
             return Response(status_code=204)
         return JSONResponse(self.session.status())
 
-    def question(self, request: Request) -> Response:
-        """The next question, of one of the given kinds."""
-        kinds = _kinds(request.query_params.get("kinds", "pair").split(","))
-        return JSONResponse({"question": self.session.question(request.query_params.get("page", ""), kinds)})
+    async def question(self, request: Request) -> Response:
+        """The next question of a page, of one of the given kinds. This opens it, so it is no GET."""
+        return await self._take(request, lambda given: {"question": self._question(given)})
 
     def labels(self, request: Request) -> Response:
         """The class of each point, as 16-bit integers."""
@@ -175,16 +184,16 @@ class Site:
         return await self._take(request, lambda given: self.session.finish(given.get("key")))
 
     async def _take(self, request: Request, serve: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
-        """Read a request that writes, check it, and serve it in a thread."""
-        body = b""
+        """Read a request that changes something, check it, and serve it in a thread."""
+        body = bytearray()
         async for chunk in request.stream():
             body += chunk
             if len(body) > LARGEST_BODY:
                 return refuse(f"the request has more than {LARGEST_BODY} bytes: send a smaller one", 413)
         try:
             given = json.loads(body)
-        except ValueError:
-            return refuse("the request is not valid JSON", 400)
+        except (ValueError, RecursionError):  # no JSON, no text, a number of thousands of digits, or too deep
+            return refuse("the request is not valid JSON, or too deep", 400)
         if not isinstance(given, dict):
             return refuse("the request is not a JSON object", 400)
         if given.get("table") != self.session.table:
@@ -199,20 +208,51 @@ class Site:
             return refuse(f"it could not be saved: {error.strerror}", 507)
 
     def _write(self, request: dict[str, Any]) -> dict[str, Any]:
+        kinds_of(request)  # whatever is wrong is said before anything is written
         undone = self.session.write(request)
         said: dict[str, Any] = {"key": request["key"], "version": self.session.version}
         if undone is not None:
             said["undone"] = {name: undone.get(name) for name in ("entry", "ids", "said")}
-        if isinstance(page := request.get("page"), str):
-            kinds = request.get("kinds")
-            said["question"] = self.session.question(page, _kinds(kinds if isinstance(kinds, list) else ["pair"]))
+        if request.get("page") is not None:
+            said["question"] = self._question(request)
         return said
+
+    def _question(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        return self.session.question(check_page(request.get("page")), kinds_of(request))
 
     def _row(self, given: str) -> int:
         n = len(self.session.points.ids)
         if not (given.isascii() and given.isdigit() and len(given) < 12 and int(given) < n):
             raise ValueError(f"there is no row {given!r}: rows are numbered from 0 to {n - 1}")
         return int(given)
+
+
+class Few:
+    """Passes on a limited number of requests for data at once, and asks others to come again.
+
+    Parameters
+    ----------
+    app : ASGI application
+        Serves the requests.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app, self._n = app, 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse it."""
+        if scope["type"] != "http" or not scope["path"].startswith("/api/"):
+            await self.app(scope, receive, send)
+        elif self._n >= MOST_AT_ONCE:
+            response = refuse(f"{MOST_AT_ONCE} requests are waiting already: repeat in a moment", 503)
+            response.headers["retry-after"] = "1"
+            await response(scope, receive, send)
+        else:
+            self._n += 1
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                self._n -= 1
 
 
 def plotly_script() -> Path:
@@ -222,12 +262,6 @@ def plotly_script() -> Path:
         raise ModuleNotFoundError("No module named 'plotly'", name="plotly")
     return Path(found.origin).parent / "package_data" / "plotly.min.js"
 
-
-def _kinds(given: list[Any]) -> list[Kind]:
-    for kind in given:
-        if kind not in KINDS:
-            raise ValueError(f"the kind of question {kind!r} is not known: use some of {', '.join(KINDS)}")
-    return given
 
 
 def _number(name: str, given: str) -> int:

@@ -426,9 +426,16 @@ class Session:
                 last, wanted, links, nowhere = self.closing, self._write_wanted, self.said.links, self.said.nowhere
                 self._write_wanted = False
             if wanted:
+                edited = self.files.edited
+                if self.files.merge(self.lock):
+                    with self.lock:
+                        links = self.said.links
+                        self._entries += 1
+                        self.background.want()
+                        self.changed()
                 trouble = self.files.write(links, nowhere, self.lock)
                 with self.lock:
-                    if trouble != self.file_trouble:
+                    if (trouble, edited) != (self.file_trouble, self.files.edited):
                         self.file_trouble = trouble
                         self.changed()
             if last:

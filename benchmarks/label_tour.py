@@ -31,7 +31,6 @@ FETCH = """((path, options) => fetch(path, {...options, headers: {"Content-Type"
 """Asks the server, as the page does."""
 
 
-
 @dataclass
 class Tour:
     """Stills with captions, each with the seconds that it is shown."""

@@ -62,7 +62,9 @@ def test_another_version_of_the_file_drops_no_answer_and_is_kept(points_file):
         written(links, "p4,p5,must")
         assert session.view.n_links == {"same": 4, "different": 1}
         trouble = session.status()["trouble"]
-        assert "1 new link of it is taken over. 1 link that it has otherwise and 2 that it no longer has stay" in trouble
+        assert (
+            "1 new link of it is taken over. 1 link that it has otherwise and 2 that it no longer has stay" in trouble
+        )
     assert trouble in session.view.farewell()
     assert (points_file.with_name("links-edited-1.csv")).read_text() == theirs
     assert "p50,p1,cannot" in links.read_text()

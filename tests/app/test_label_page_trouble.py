@@ -137,24 +137,6 @@ def test_a_bug(browser, tmp_path):
         assert said_in(serving) == [("answer", "same")]
 
 
-def run_busy(*arguments):
-    """A server that takes no requests for data."""
-    from linkmix.app.label.server import site
-
-    site.MOST_AT_ONCE = 0
-    label_serving.run(*arguments)
-
-
-def test_a_server_with_too_much_to_do(browser, tmp_path):
-    with Serving(write_points(tmp_path / "points.csv"), run=run_busy) as serving:
-        page = browser.new_page()
-        try:
-            page.goto(serving.url)
-            assert alarm(page, "too much to do") == "The server has too much to do. This page tries again by itself."
-        finally:
-            page.close()
-
-
 def test_an_encrypted_page(browser, tmp_path):
     with Serving(write_points(tmp_path / "points.csv"), TOKEN, host="localhost", encrypted=True) as serving:
         address = f"{serving.url}#token={TOKEN}"

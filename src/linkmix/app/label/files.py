@@ -16,8 +16,8 @@ from linkmix.app.results import is_running
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
 from linkmix.basics.journal import Entry, Journal
-from linkmix.queries import Answer, Answers
 from linkmix.plots.pages import count
+from linkmix.queries import Answer, Answers
 from linkmix.queries.answers import Pair, as_links, by_pair
 from linkmix.tables import Points, read_link_lines, to_links, write_ids, write_links
 
@@ -165,7 +165,9 @@ class Files:
             statements = self._read()
         except (ValueError, OSError) as error:
             self._there = digest
-            self.edited = f"{self.links_path} was changed by another program and cannot be read: {error}. {self._keep()}"
+            self.edited = (
+                f"{self.links_path} was changed by another program and cannot be read: {error}. {self._keep()}"
+            )
             return False
         answers = self.record.stated(statements)
         theirs = by_pair(answers)

@@ -1,7 +1,8 @@
 """Which question each page shows: the same one until it is answered, and no two pages the same."""
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, field
 
 from linkmix.basics.journal import Entry
 from linkmix.queries import QuestionSettings
@@ -12,10 +13,49 @@ SILENCE = 60.0
 MOST_PAGES = 100
 """Pages that are remembered. Of more, one that never answered is forgotten, that of the longest silence first."""
 MOST_APART = 8
-"""Pages that get questions of their own. More of them may be asked the same, since each question further on takes as
-long to find as the first."""
+"""Pages that get questions of their own; more of them may be asked the same."""
 TAKEN_BACK = "You took back your answer to this."
 """Why a question is asked again after an undo."""
+
+
+@dataclass
+class Pool:
+    """Questions that were chosen together, each as if those before it had been answered as the model expects.
+
+    While several pages are open, they are served from it, so that a question takes no longer for many than for one.
+
+    Attributes
+    ----------
+    questions : list of Question
+        Those that nobody has answered.
+    entries : int
+        Number of entries when they were chosen.
+    by : hashable
+        Model and kinds by which they were chosen.
+    """
+
+    questions: list[Question] = field(default_factory=list)
+    entries: int = 0
+    by: Hashable = None
+
+    def __post_init__(self) -> None:
+        self._n = len(self.questions)
+
+    def serves(self, n: int, entries: int, by: Hashable) -> bool:
+        """Whether it has questions for ``n`` pages, and not too much was said since."""
+        return self.by == by and self._n >= n and entries - self.entries < n and bool(self.questions)
+
+    def next(self, taken: Collection[frozenset[int]]) -> Question | None:
+        """A question that is not taken; if all are, one of them in turn."""
+        found = next((one for one in self.questions if frozenset(one.rows) not in taken), None)
+        if found is None and self.questions:
+            found = self.questions[0]
+            self.questions = [*self.questions[1:], found]
+        return found
+
+    def drop(self, question: Question) -> None:
+        """Forget a question that was answered."""
+        self.questions = [one for one in self.questions if set(one.rows) != set(question.rows)]
 
 
 class Pages:
@@ -26,14 +66,15 @@ class Pages:
         self._kinds: dict[str, tuple[Kind, ...]] = {}  # what each page asked for
         self._heard: dict[str, float] = {}  # that of longest silence first
         self._used: set[str] = set()  # pages that have answered
-        self._coming: tuple[Hashable, list[Question]] = (None, [])  # what was asked for last, and found
+        self._pool = Pool()
 
     def question(
         self,
         page: str,
         kinds: Sequence[Kind],
         ask: Callable[[int, Sequence[Kind]], list[Question]],
-        known: Hashable = None,
+        entries: int,
+        model: Hashable,
     ) -> Question | None:
         """The question of a page.
 
@@ -45,8 +86,10 @@ class Pages:
             Kinds that it may be of.
         ask : callable
             Gives the next questions, as `Questioner.ask` does.
-        known : hashable, optional
-            What the next questions depend on. If it is as before, they are not computed again.
+        entries : int
+            Number of entries that people have made.
+        model : hashable
+            The model that chooses questions.
 
         Returns
         -------
@@ -61,14 +104,10 @@ class Pages:
             return found
         self._open.pop(page, None)
         taken = {frozenset(other.rows) for other in self._open.values()}
-        state = None if known is None else (known, tuple(kinds))
-        for wanted in (1, min(1 + len(taken), MOST_APART)):
-            coming = self._next(state, wanted, ask, kinds)
-            found = next((one for one in coming if frozenset(one.rows) not in taken), None)
-            if found is not None:
-                break
-        if found is None and coming:
-            found = coming[-1]
+        n = min(1 + len(taken), MOST_APART)
+        if n == 1 or not self._pool.serves(n, entries, (model, *kinds)):
+            self._pool = Pool(ask(n, kinds), entries, (model, *kinds))
+        found = self._pool.next(taken)
         if found is not None:
             self._open[page] = found
         return found
@@ -80,7 +119,8 @@ class Pages:
 
     def answered(self, page: str) -> None:
         """Another question for this page."""
-        self._open.pop(page, None)
+        if (done := self._open.pop(page, None)) is not None:
+            self._pool.drop(done)
         self._remember(page)
         self._used.add(page)
 
@@ -94,19 +134,7 @@ class Pages:
     def clear(self) -> None:
         """Other questions for all pages."""
         self._open.clear()
-
-    def _next(
-        self,
-        state: Hashable,
-        n: int,
-        ask: Callable[[int, Sequence[Kind]], list[Question]],
-        kinds: Sequence[Kind],
-    ) -> list[Question]:
-        before, found = self._coming
-        if state is None or state != before or len(found) < n:
-            found = ask(n, kinds)
-            self._coming = (state, found)
-        return found[:n]
+        self._pool = Pool()
 
     def _remember(self, page: str) -> None:
         """Note that a page is alive, and release the questions of pages that are not, and of too many."""

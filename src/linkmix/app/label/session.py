@@ -345,7 +345,7 @@ class Session:
             See `View.question`; None if nothing is left to ask.
         """
         with self.lock:
-            found = self._pages.question(page, kinds, self.asker.ask, (self._entries, self.models))
+            found = self._pages.question(page, kinds, self.asker.ask, self._entries, self.models)
         return None if found is None else self.view.question(found)
 
     def hear(self, page: str) -> None:

@@ -126,11 +126,11 @@ class Connection(H11Protocol):
     def resume_writing(self) -> None:
         """Go on writing."""
         super().resume_writing()
-        self._reading = _stop(self._reading)
+        self._reading = _stopped(self._reading)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
-        self._request, self._reading = _stop(self._request), _stop(self._reading)
+        self._request, self._reading = _stopped(self._request), _stopped(self._reading)
         self._door.leave(self)
         super().connection_lost(exc)
 
@@ -138,7 +138,7 @@ class Connection(H11Protocol):
         """Limit the time of a request that is not here yet; between requests, uvicorn does so."""
         self.has_asked = self.has_asked or self.cycle is not None
         if self.is_busy or self.timeout_keep_alive_task is not None or self.transport.is_closing():
-            self._request = _stop(self._request)
+            self._request = _stopped(self._request)
         elif self._request is None:
             self._request = self.loop.call_later(REQUEST_SECONDS, self._door.close, self)
 
@@ -168,9 +168,9 @@ class Handshake(asyncio.Protocol):
     async def _agree(self, transport: asyncio.Transport) -> None:
         loop, connection, tls = self._connection.loop, self._connection, self._door.tls
         assert tls is not None
-        limit = {"ssl_handshake_timeout": HANDSHAKE_SECONDS}
+        options: dict[str, Any] = {"server_side": True, "ssl_handshake_timeout": HANDSHAKE_SECONDS}
         try:
-            encrypted = await loop.start_tls(transport, self, tls, server_side=True, **limit)
+            encrypted = await loop.start_tls(transport, self, tls, **options)
         except OSError:  # no handshake, an older protocol, or closed meanwhile
             encrypted = None
         if encrypted is None or encrypted.is_closing():
@@ -204,6 +204,8 @@ def _files() -> int:
     return 4 * MOST_CONNECTIONS if most == resource.RLIM_INFINITY else most
 
 
-def _stop(timer: asyncio.TimerHandle | None) -> None:
+def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+    """No timer, after this one is stopped."""
     if timer is not None:
         timer.cancel()
+    return None

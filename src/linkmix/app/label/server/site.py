@@ -1,6 +1,8 @@
 """The pages and the data of a session, with a handler for each path."""
 
+import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -15,7 +17,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from linkmix.app.label.cards import PICTURES
 from linkmix.app.label.requests import MOST_TOGETHER, NotPossible, check_page, kinds_of
@@ -27,10 +28,8 @@ from linkmix.queries.questions import KINDS
 STATIC = Path(__file__).parents[1] / "static"
 LARGEST_BODY = 2**20
 """Maximum number of bytes in a request."""
-MOST_AT_ONCE = 64
-"""Requests for data that may be under way; they are served one after the other, so that none of them waits for long."""
 N_THREADS = 8
-"""Requests that are served at once; the others wait in the order in which they came."""
+"""Requests that are served at once. Others wait in the order in which they came, those of one page one by one."""
 
 
 class Site:
@@ -46,6 +45,7 @@ class Site:
 
     def __init__(self, session: Session, title: str) -> None:
         self.session = session
+        self._latest, self._pages = Latest(session), OneByOne()
         places, axes = session.cards.places()
         self._places = np.ascontiguousarray(places, dtype="<f4").tobytes()
         self._start = {
@@ -86,9 +86,7 @@ class Site:
             Route("/api/finish", self.finish, methods=["POST"]),
         ]
         refusals = {ValueError: _bad_request, OverflowError: _bad_request}
-        app = Starlette(lifespan=self._lifespan, routes=routes, exception_handlers=refusals)
-        app.add_middleware(Few)
-        return app
+        return Starlette(lifespan=self._lifespan, routes=routes, exception_handlers=refusals)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -127,7 +125,7 @@ class Site:
             self.session.hear(page)
         if request.query_params.get("have") == str(self.session.version):
             return Response(status_code=204)
-        return JSONResponse(self.session.status())
+        return self._latest("status", self.session.status)
 
     async def question(self, request: Request) -> Response:
         """The next question of a page, of one of the given kinds. This opens it, so it is no GET."""
@@ -154,7 +152,7 @@ class Site:
 
     def classes(self, request: Request) -> Response:
         """The classes with their names, faces and what sets them apart."""
-        return JSONResponse(self.session.view.classes())
+        return self._latest("classes", self.session.view.classes)
 
     def members(self, request: Request) -> Response:
         """Typical or doubtful members of a class."""
@@ -168,7 +166,7 @@ class Site:
 
     def review(self, request: Request) -> Response:
         """Links worth a second look, and disagreements."""
-        return JSONResponse(self.session.view.review())
+        return self._latest("review", self.session.view.review)
 
     def find(self, request: Request) -> Response:
         """The row of an id."""
@@ -199,7 +197,8 @@ class Site:
         if given.get("table") != self.session.table:
             return refuse("the server has another table of points now: reload the page", 409)
         try:
-            return JSONResponse(await run_in_threadpool(serve, given))
+            async with self._pages.turn(given.get("page")):
+                return JSONResponse(await run_in_threadpool(serve, given))
         except NotPossible as error:
             return refuse(str(error), 409)
         except ValueError as error:
@@ -227,32 +226,51 @@ class Site:
         return int(given)
 
 
-class Few:
-    """Passes on a limited number of requests for data at once, and asks others to come again.
+class OneByOne:
+    """Lets the requests of each page wait for each other, so that one page takes no time of the others."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def turn(self, page: Any) -> AsyncIterator[None]:
+        """Wait for the requests of this page that came before; without a page, for none."""
+        if not isinstance(page, str):
+            yield
+            return
+        lock, n = self._locks.get(page, (asyncio.Lock(), 0))
+        self._locks[page] = (lock, n + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, n = self._locks.pop(page)
+            if n > 1:
+                self._locks[page] = (lock, n - 1)
+
+
+class Latest:
+    """What pages show, computed once for each version of the session, however many ask for it.
 
     Parameters
     ----------
-    app : ASGI application
-        Serves the requests.
+    session : Session
+        The session.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app, self._n = app, 0
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._found: dict[str, tuple[int, bytes]] = {}
+        self._locks: dict[str, threading.Lock] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, or refuse it."""
-        if scope["type"] != "http" or not scope["path"].startswith("/api/"):
-            await self.app(scope, receive, send)
-        elif self._n >= MOST_AT_ONCE:
-            response = refuse(f"{MOST_AT_ONCE} requests are waiting already: repeat in a moment", 503)
-            response.headers["retry-after"] = "1"
-            await response(scope, receive, send)
-        else:
-            self._n += 1
-            try:
-                await self.app(scope, receive, send)
-            finally:
-                self._n -= 1
+    def __call__(self, name: str, compute: Callable[[], dict[str, Any]]) -> Response:
+        """The latest of this name, as JSON."""
+        with self._locks.setdefault(name, threading.Lock()):
+            version = self._session.version
+            found = self._found.get(name)
+            if found is None or found[0] != version:
+                found = self._found[name] = (version, bytes(JSONResponse(compute()).body))
+        return Response(found[1], media_type="application/json")
 
 
 def plotly_script() -> Path:
@@ -261,7 +279,6 @@ def plotly_script() -> Path:
     if found is None or found.origin is None:
         raise ModuleNotFoundError("No module named 'plotly'", name="plotly")
     return Path(found.origin).parent / "package_data" / "plotly.min.js"
-
 
 
 def _number(name: str, given: str) -> int:

@@ -17,11 +17,10 @@ const SENTENCES = {
     ? "The server does not let this page in: its token is missing or out of date. Show the page from the notebook again."
     : "The server does not let this page in: its token is missing or out of date. Open the whole address that linkmix label printed, in this browser, and this page will continue.",
   full: (reason) => `Nothing can be saved: ${reason.replace(/^it could not be saved: /, "")}. Make room on the disk, and this page will continue.`,
-  busy: () => "The server has too much to do. This page tries again by itself.",
   bug: () => "The server has failed, which is a bug in linkmix. The terminal says more: please report it. If it goes on, start the server again with the same command.",
 };
 
-const KINDS = { 401: "locked", 403: "locked", 408: "busy", 421: "locked", 429: "busy", 503: "busy", 507: "full" };
+const KINDS = { 403: "locked", 421: "locked", 507: "full" };
 
 // A request, whose failure is a Refused or a Trouble.
 export async function reach(path, options) {

@@ -322,7 +322,8 @@ def flood(port: int, number: int, done: Any) -> None:
         if question is None:
             client.post("/api/entries", entry="undo", page=f"flood-{number}")
         else:
-            client.post("/api/entries", page=f"flood-{number}", **answered(question, lambda row: row % CLASSES))
+            said = answered(question, lambda row: row % CLASSES)
+            client.post("/api/entries", page=f"flood-{number}", kinds=KINDS, **said)
 
 
 def disturb(client: Client, chance: random.Random, state: dict[str, Any]) -> None:

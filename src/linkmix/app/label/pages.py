@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from linkmix.basics.journal import Entry
 from linkmix.queries import QuestionSettings
-from linkmix.queries.questions import Kind, Question, seconds_for
+from linkmix.queries.questions import KINDS, Kind, Question, seconds_for
 
 SILENCE = 60.0
 """Seconds after which the question of a page that has gone silent may be put to another page."""
@@ -30,20 +30,20 @@ class Pool:
         Those that nobody has answered.
     entries : int
         Number of entries when they were chosen.
-    by : hashable
-        Model and kinds by which they were chosen.
+    model : hashable
+        The model that chose them.
     """
 
-    questions: list[Question] = field(default_factory=list)
-    entries: int = 0
-    by: Hashable = None
+    questions: list[Question]
+    entries: int
+    model: Hashable
 
     def __post_init__(self) -> None:
         self._n = len(self.questions)
 
-    def serves(self, n: int, entries: int, by: Hashable) -> bool:
+    def serves(self, n: int, entries: int, model: Hashable) -> bool:
         """Whether it has questions for ``n`` pages, and not too much was said since."""
-        return self.by == by and self._n >= n and entries - self.entries < n and bool(self.questions)
+        return self.model == model and self._n >= n and entries - self.entries < n and bool(self.questions)
 
     def next(self, taken: Collection[frozenset[int]]) -> Question | None:
         """A question that is not taken; if all are, one of them in turn."""
@@ -66,7 +66,7 @@ class Pages:
         self._kinds: dict[str, tuple[Kind, ...]] = {}  # what each page asked for
         self._heard: dict[str, float] = {}  # that of longest silence first
         self._used: set[str] = set()  # pages that have answered
-        self._pool = Pool()
+        self._pools: dict[tuple[Kind, ...], Pool] = {}
 
     def question(
         self,
@@ -105,9 +105,11 @@ class Pages:
         self._open.pop(page, None)
         taken = {frozenset(other.rows) for other in self._open.values()}
         n = min(1 + len(taken), MOST_APART)
-        if n == 1 or not self._pool.serves(n, entries, (model, *kinds)):
-            self._pool = Pool(ask(n, kinds), entries, (model, *kinds))
-        found = self._pool.next(taken)
+        wanted = tuple(kind for kind in KINDS if kind in kinds)
+        pool = self._pools.get(wanted)
+        if n == 1 or pool is None or not pool.serves(n, entries, model):
+            pool = self._pools[wanted] = Pool(ask(n, wanted), entries, model)
+        found = pool.next(taken)
         if found is not None:
             self._open[page] = found
         return found
@@ -120,7 +122,8 @@ class Pages:
     def answered(self, page: str) -> None:
         """Another question for this page."""
         if (done := self._open.pop(page, None)) is not None:
-            self._pool.drop(done)
+            for pool in self._pools.values():
+                pool.drop(done)
         self._remember(page)
         self._used.add(page)
 
@@ -134,7 +137,7 @@ class Pages:
     def clear(self) -> None:
         """Other questions for all pages."""
         self._open.clear()
-        self._pool = Pool()
+        self._pools.clear()
 
     def _remember(self, page: str) -> None:
         """Note that a page is alive, and release the questions of pages that are not, and of too many."""

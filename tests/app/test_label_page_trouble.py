@@ -128,7 +128,6 @@ def test_a_bug(browser, tmp_path):
         asked = rows_of(page)
         page.keyboard.press("u")
         text = "The server has failed, which is a bug in linkmix. The terminal says more: please report it."
-        alarm(page, text)
         page.wait_for_selector(f'#message:has-text("Not saved: {text}")')
         at_peace(page)
         assert rows_of(page) == asked

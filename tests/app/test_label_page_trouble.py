@@ -143,3 +143,12 @@ def test_an_encrypted_page(browser, tmp_path):
         with page_of(browser, address, ignore_https_errors=True) as page:
             after(page, lambda: page.keyboard.press("s"))
             assert said(serving, 1) == [("answer", "same")]
+
+
+def test_pictures_come_with_a_token(browser, tmp_path):
+    from PIL import Image
+
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "one.png")
+    points = write_points(tmp_path / "points.csv", extra={"picture": ["one.png"] * 60})
+    with Serving(points, TOKEN) as serving, page_of(browser, f"{serving.url}#token={TOKEN}") as page:
+        page.wait_for_function("[...document.querySelectorAll('#cards img')].some((image) => image.naturalWidth === 8)")

@@ -38,7 +38,8 @@ def write_table(path: Path, n: int) -> None:
 def watch(url: str, seen: list[bool], done: threading.Event) -> None:
     """Record ten times a second whether a refit is running."""
     while not done.wait(0.1):
-        with urllib.request.urlopen(f"{url}api/status") as reply:
+        base, _, token = url.partition("#token=")
+        with urllib.request.urlopen(urllib.request.Request(f"{base}api/status", headers={"X-Linkmix": token})) as reply:
             seen.append(json.load(reply)["fitting"])
 
 

@@ -1,5 +1,9 @@
 """The server of the labelling page: ``python -m benchmarks.label_server --points 100000`` and ``--kills 200``.
 
+``--half-open 1100``, ``--pages 1000`` and ``--flood 20`` measure how long an honest page waits while connections are
+opened that say nothing, while questions are asked for in the name of pages that do not exist, and while so many clients
+answer as quickly as they can.
+
 Measures, without a browser: the time from an answer to the next question while the model is refitted, the time of what
 else a page asks for, and time and memory of a finish. With ``--kills`` it kills the server at random moments instead,
 also while it writes results, and checks after each new start that no confirmed entry is lost, that the results in the
@@ -30,6 +34,9 @@ from linkmix.basics.journal import entries_in
 PROCESSES = multiprocessing.get_context("forkserver")
 """Children are forked from a process that has imported everything, so that many starts take seconds."""
 KINDS = ["pair", "which", "group"]
+TOKEN = "a-token-of-the-benchmark"
+FILES = 1024
+"""Files that the server may open while others open connections."""
 
 
 def run(points: Path, folder: Path, port: int, n_classes: int | None) -> None:
@@ -42,7 +49,7 @@ def run(points: Path, folder: Path, port: int, n_classes: int | None) -> None:
     listener = server.listen("127.0.0.1", port)
     options: dict[str, Any] = {"out": folder / "out", "origin": Origin(points)}
     session = Session(read_points(points, "id"), n_classes, folder / "links.csv", folder, **options)
-    server.serve(session, points.name, listener)
+    server.serve(session, points.name, listener, token=TOKEN)
 
 
 class Client:
@@ -89,7 +96,8 @@ class Client:
     def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
         """Send a request; returns its status and body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
-        headers = {"Origin": f"http://127.0.0.1:{self.port}", "X-Linkmix": "1", "Content-Type": "application/json"}
+        own = {"Origin": f"http://127.0.0.1:{self.port}", "X-Linkmix": TOKEN}
+        headers = {**own, "Content-Type": "application/json"}
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             reply = connection.getresponse()
@@ -116,6 +124,10 @@ class Client:
         if status not in (200, 409):
             raise RuntimeError(f"{fields}: {status} {body.decode()}")
         return status, json.loads(body) if status == 200 else body.decode()
+
+    def question(self, page: str) -> Any:
+        """The question of a page."""
+        return self.post("/api/question", page=page, kinds=KINDS)[1]["question"]
 
     def settled(self) -> dict[str, Any]:
         """The status, once no refit runs."""
@@ -173,7 +185,7 @@ def measure(n_points: int, n_answers: int) -> None:
             times.setdefault(what, []).append(1000 * (time.perf_counter() - began))
             return found
 
-        question = client.get(f"/api/question?page=p&kinds={','.join(KINDS)}")["question"]
+        question = client.question("p")
         for _ in range(n_answers):
             reply = answered(question, lambda row: row % CLASSES)
             sent = timed(
@@ -234,6 +246,86 @@ def torture(n_kills: int, n_points: int = 300, seed: int = 0, *, told: bool = Tr
     return counts
 
 
+def waits(client: Client, page: str, n: int = 30) -> list[float]:
+    """Milliseconds that a page waits: for its news, for its question, and from an answer to the next question."""
+    found = []
+    for _ in range(n):
+        for ask in (
+            lambda: client.get(f"/api/status?page={page}"),
+            lambda: client.question(page),
+            lambda: client.post(
+                "/api/entries", page=page, kinds=KINDS, **answered(client.question(page), lambda row: row % CLASSES)
+            ),
+        ):
+            began = time.perf_counter()
+            ask()
+            found.append(1000 * (time.perf_counter() - began))
+    return found
+
+
+def tell(what: str, found: list[float]) -> None:
+    """Print a line of the table."""
+    print(f"{what:50}" + "".join(f"{value:7.0f} ms" for value in np.percentile(found, [50, 95, 100])), flush=True)
+
+
+def crowd(n_points: int, half_open: int, n_pages: int, n_flood: int) -> None:
+    """Measure how long an honest page waits while others do their worst, and print one table."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, most))  # what most systems give to a process
+    print(f"{n_points:,} points, {FILES} files\n\n{'':50}{'median':>10}{'95 %':>10}{'longest':>10}")
+    with serving(n_points, CLASSES) as client:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        client.settled()
+        tell("a page alone", waits(client, "honest"))
+        if half_open:
+            opened = []
+            began = time.perf_counter()
+            for _ in range(half_open):
+                one = socket.create_connection(("127.0.0.1", client.port), timeout=20)
+                one.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+                opened.append(one)
+            seconds = time.perf_counter() - began
+            tell(f"after {half_open} half-open connections in {seconds:.1f} s", waits(client, "honest"))
+            for one in opened:
+                one.close()
+        if n_pages:
+            for number in range(n_pages):
+                client.question(f"invented-{number}")
+            tell(f"after {n_pages} invented pages", waits(client, "honest"))
+        if n_flood:
+            done = PROCESSES.Event()
+            flooders = [PROCESSES.Process(target=flood, args=(client.port, number, done)) for number in range(n_flood)]
+            for one in flooders:
+                one.start()
+            time.sleep(3)
+            before = client.get("/api/status")["counts"]
+            began = time.perf_counter()
+            tell(f"while {n_flood} clients answer all the time", waits(client, "honest", 10))
+            rate = (sum(client.get("/api/status")["counts"].values()) - sum(before.values())) / (
+                time.perf_counter() - began
+            )
+            print(f"{'  answers a second':50}{rate:7.0f}")
+            done.set()
+            for one in flooders:
+                one.join()
+
+
+def flood(port: int, number: int, done: Any) -> None:
+    """Answer as quickly as possible, in a process of its own."""
+    client = Client(Path(), Path())
+    client.port = port
+    client.table = client.get("/api/start")["table"]
+    while not done.is_set():
+        question = client.question(f"flood-{number}")
+        if question is None:
+            client.post("/api/entries", entry="undo", page=f"flood-{number}")
+        else:
+            said = answered(question, lambda row: row % CLASSES)
+            client.post("/api/entries", page=f"flood-{number}", kinds=KINDS, **said)
+
+
 def disturb(client: Client, chance: random.Random, state: dict[str, Any]) -> None:
     """Say all kinds of things, and finish now and then, until the server is gone."""
     try:
@@ -251,7 +343,7 @@ def disturb(client: Client, chance: random.Random, state: dict[str, Any]) -> Non
             if chance.random() < 0.1:
                 client.post("/api/entries", entry="undo")
                 continue
-            question = client.get(f"/api/question?page=p&kinds={','.join(KINDS)}")["question"]
+            question = client.question("p")
             if question is None:
                 client.post("/api/entries", entry="undo")
             else:
@@ -329,8 +421,13 @@ if __name__ == "__main__":
     parser.add_argument("--answers", type=int, default=100)
     parser.add_argument("--kills", type=int)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--half-open", type=int, default=0)
+    parser.add_argument("--pages", type=int, default=0)
+    parser.add_argument("--flood", type=int, default=0)
     given = parser.parse_args()
-    if given.kills is None:
+    if given.half_open or given.pages or given.flood:
+        crowd(given.points, given.half_open, given.pages, given.flood)
+    elif given.kills is None:
         measure(given.points, given.answers)
     else:
         print(torture(given.kills, seed=given.seed))

@@ -26,6 +26,9 @@ CAPTION = 46
 PATIENCE = 180_000
 ALL = "pair,which,group"
 DIGITS = ("one", "two", "five")
+FETCH = """((path, options) => fetch(path, {...options, headers: {"Content-Type": "application/json",
+    "X-Linkmix": localStorage.getItem("token")}}).then(reply => reply.json()))"""
+"""Asks the server, as the page does."""
 
 
 @dataclass
@@ -145,7 +148,7 @@ def answer(page: Any, digits: np.ndarray) -> None:
 
 def fitted(page: Any) -> None:
     """Wait until the model knows all answers."""
-    page.wait_for_function("() => fetch('/api/status').then(reply => reply.json()).then(status => !status.fitting)")
+    page.wait_for_function(f"() => {FETCH}('/api/status').then(status => !status.fitting)")
     page.wait_for_load_state("networkidle")
 
 
@@ -307,12 +310,11 @@ def tell_classes(page: Any, tour: Tour, digits: np.ndarray, still: Any) -> None:
 
 def tell_review(page: Any, tour: Tour, still: Any) -> None:
     """A wrong answer, and progress."""
-    table = page.evaluate("fetch('/api/start').then(reply => reply.json()).then(start => start.table)")
-    links = page.evaluate("fetch('/api/status').then(reply => reply.json()).then(status => status.links)")
+    table = page.evaluate(f"{FETCH}('/api/start').then(start => start.table)")
+    links = page.evaluate(f"{FETCH}('/api/status').then(status => status.links)")
     a, b = next(link["rows"] for link in links if link["said"] == "same")
     page.evaluate(
-        """entry => fetch('/api/entries', {method: 'POST', body: JSON.stringify(entry),
-                                           headers: {'Content-Type': 'application/json', 'X-Linkmix': '1'}})""",
+        f"entry => {FETCH}('/api/entries', {{method: 'POST', body: JSON.stringify(entry)}})",
         {"entry": "answer", "key": "tour", "rows": [a, b], "said": "different", "annotator": "eva", "table": table},
     )
     page.click("[data-view=review]")

@@ -4,6 +4,7 @@ import http.client
 import json
 import multiprocessing
 import socket
+import ssl
 import time
 from pathlib import Path
 
@@ -42,27 +43,47 @@ def free_port() -> int:
         return opened.getsockname()[1]
 
 
-def run(points: Path, links: Path, port: int, token: str | None, wrong: float, noise: bool) -> None:
-    listener = server.listen("127.0.0.1", port)
+CERTIFICATE = Path(__file__).parent / "app" / "certificate"
+"""Folder with a certificate for localhost that signed itself, and its key; valid for a hundred years."""
+
+
+def run(
+    points: Path, links: Path, host: str, port: int, token: str | None, encrypted: bool, wrong: float, noise: bool
+) -> None:
+    listener = server.listen(host, port)
     session = Session(read_points(points), 3, links, points.parent, origin=Origin(points), wrong=wrong, noise=noise)
-    server.serve(session, points.name, listener, token=token)
+    tls = server.tls_context(CERTIFICATE / "certificate.pem", CERTIFICATE / "key.pem") if encrypted else None
+    server.serve(session, points.name, listener, token=token, tls=tls)
 
 
 class Serving:
     """A server over a table, with its links beside it."""
 
-    def __init__(self, points: Path, token: str | None = None, wrong: float = 0.0, noise: bool = False):
-        self.points = points
+    def __init__(
+        self,
+        points: Path,
+        token: str | None = None,
+        wrong: float = 0.0,
+        noise: bool = False,
+        *,
+        host: str = "127.0.0.1",
+        encrypted: bool = False,
+        run=run,
+    ):
+        self.points, self.host, self.encrypted, self.run = points, host, encrypted, run
         self.links = points.with_name("links.csv")
         self.journal = points.with_name("links.csv.journal")
         self.token, self.wrong, self.noise = token, wrong, noise
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}/"
+        name = f"[{host}]" if ":" in host else host
+        self.url = f"{'https' if encrypted else 'http'}://{name}:{self.port}/"
         self.process = None
 
     def start(self, wait: bool = True) -> None:
-        arguments = (self.points, self.links, self.port, self.token, self.wrong, self.noise)
-        self.process = PROCESSES.Process(target=run, args=arguments)
+        place = (self.host, self.port, self.token, self.encrypted)
+        self.process = PROCESSES.Process(
+            target=self.run, args=(self.points, self.links, *place, self.wrong, self.noise)
+        )
         self.process.start()
         end = time.monotonic() + 60
         while wait:
@@ -97,7 +118,11 @@ class Serving:
         self.stop()
 
     def request(self, method, path, body=None, headers=None, timeout=20):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        if self.encrypted:
+            trusted = ssl.create_default_context(cafile=CERTIFICATE / "certificate.pem")
+            connection = http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=trusted)
+        else:
+            connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         try:
             connection.request(method, path, body, headers or {})
             reply = connection.getresponse()
@@ -107,13 +132,21 @@ class Serving:
 
     def own_headers(self) -> dict[str, str]:
         """What the page itself sends with a request that writes."""
-        return {"Origin": self.url.rstrip("/"), "Content-Type": "application/json", "X-Linkmix": "1"}
+        own = {"Origin": self.url.rstrip("/"), "Content-Type": "application/json"}
+        return own | {"X-Linkmix": self.token or "none"}
 
     def write(self, timeout=20, **entry):
         return self.request("POST", "/api/entries", json.dumps(entry), self.own_headers(), timeout)
 
+    def question(self, page, *kinds):
+        """The question of a page."""
+        body = json.dumps({"page": page, "kinds": kinds or ["pair"], "table": self.get("/api/start")["table"]})
+        status, _, body = self.request("POST", "/api/question", body, self.own_headers())
+        assert status == 200, body
+        return json.loads(body)["question"]
+
     def get(self, path):
-        status, _, body = self.request("GET", path)
+        status, _, body = self.request("GET", path, headers={"X-Linkmix": self.token or "none"})
         assert status == 200, body
         return json.loads(body)
 

@@ -285,10 +285,11 @@ def test_the_command_without_a_number_of_classes_finishes_and_says_so_at_its_end
     command += ["--id", "id", "--port", "0", "--no-browser", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
-            base = re.search(r"http://[^/]+", process.stdout.readline())[0]
+            base, token = re.search(r"(http://[^/]+)/#token=(\S+)", process.stdout.readline()).groups()
+            own = {"X-Linkmix": token}
 
             def get(path):
-                with urllib.request.urlopen(base + path) as reply:
+                with urllib.request.urlopen(urllib.request.Request(base + path, headers=own)) as reply:
                     return json.load(reply)
 
             start = get("/api/start")
@@ -297,7 +298,7 @@ def test_the_command_without_a_number_of_classes_finishes_and_says_so_at_its_end
 
             def post(path, **body):
                 data = json.dumps({"table": start["table"], **body}).encode()
-                headers = {"Content-Type": "application/json", "X-Linkmix": "1", "Origin": base}
+                headers = {"Content-Type": "application/json", "Origin": base, **own}
                 with urllib.request.urlopen(urllib.request.Request(base + path, data, headers)) as reply:
                     return json.load(reply)
 

@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from urllib.parse import urlsplit
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -30,9 +30,9 @@ def fetch(address, data=None, **headers):
 
 
 def post(page, path, **body):
-    base = page.address.partition("?")[0].rstrip("/")
+    base = page.address.partition("#")[0].rstrip("/")
     data = json.dumps({"table": page.session.table, **body}).encode()
-    headers = {"Content-Type": "application/json", "X-Linkmix": "1", "Origin": base}
+    headers = {"Content-Type": "application/json", "X-Linkmix": page.token, "Origin": base}
     status, _, reply = fetch(base + path, data, **headers)
     assert status == 200, reply
     return json.loads(reply)
@@ -73,41 +73,51 @@ def test_without_names_labels_are_numbers_and_the_next_call_goes_on(tmp_path):
     np.testing.assert_array_equal(again.labels, first.labels)
 
 
-def test_only_who_has_the_token_sees_the_page_and_only_a_notebook_frames_it(shown):
-    base, _, token = shown.address.partition("?")
-    status, headers, body = fetch(shown.address)
-    assert (status, b"<html" in body) == (200, True)
+def test_only_who_has_the_token_sees_anything_and_only_a_notebook_frames_it(shown):
+    base = shown.address.partition("#")[0]
+    assert shown.address == f"{base}#token={shown.token}"
+    status, headers, body = fetch(base)
+    assert (status, b"<html" in body, b"n17" in body) == (200, True, False)
     assert "frame-ancestors http://localhost:* http://127.0.0.1:*" in headers["content-security-policy"]
-    for address in (base, f"{base}?token=wrong"):
-        assert fetch(address)[0] == 403
-    status, headers, _ = fetch(f"{base}api/status")
-    assert (status, "frame-ancestors 'none'" in headers["content-security-policy"]) == (200, True)
-    port = urlsplit(base).port
-    assert fetch(f"{base}api/status", Host=f"elsewhere.example:{port}")[0] == 421
-    assert fetch(f"{base}api/entries", b"{}", Origin="http://localhost:8888")[0] == 403
-    assert token.startswith("token=")
+    for path in ("start", "status", "classes", "labels", "pair?a=0&b=1"):
+        for given in ({}, {"X-Linkmix": "1"}, {"X-Linkmix": "wrong"}):
+            assert fetch(f"{base}api/{path}", **given)[0] == 403
+        status, headers, _ = fetch(f"{base}api/{path}", **{"X-Linkmix": shown.token})
+        assert (status, "frame-ancestors 'none'" in headers["content-security-policy"]) == (200, True)
+    own = {"X-Linkmix": shown.token, "Content-Type": "application/json"}
+    assert fetch(f"{base}api/entries", b"{}", Origin="http://localhost:8888", **own)[0] == 403
+    assert fetch(f"{base}api/entries", b"{}", Origin=base.rstrip("/"), **own)[0] == 409  # the table is missing
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])  # the second is another site, without storage
-def test_it_shows_itself_in_a_frame_of_another_origin(shown, browser, host):
-    """As in a notebook: the frame has an origin of its own, and questions can be answered in it."""
-    html = f"<!doctype html><title>notebook</title>{shown._repr_html_()}".encode()
+@contextmanager
+def notebook(html, host):
+    """A page of another origin, which frames something."""
 
     class Notebook(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
             self.send_header("content-type", "text/html")
             self.end_headers()
-            self.wfile.write(html)
+            self.wfile.write(f"<!doctype html><title>notebook</title>{html}".encode())
 
         def log_message(self, *arguments):
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Notebook) as notebook:
-        threading.Thread(target=notebook.serve_forever, daemon=True).start()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Notebook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://{host}:{server.server_port}/"
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])  # the second is another site, without storage
+def test_it_shows_itself_in_a_frame_of_another_origin(shown, browser, host):
+    """As in a notebook: the frame has an origin of its own, and questions can be answered in it."""
+    with notebook(shown._repr_html_(), host) as address:
         page = browser.new_page()
         try:
-            page.goto(f"http://{host}:{notebook.server_port}/")
+            page.goto(address)
             frame = page.frame_locator("iframe")
             frame.locator('[data-said="unsure"]').click()
             end = time.monotonic() + 20
@@ -116,7 +126,25 @@ def test_it_shows_itself_in_a_frame_of_another_origin(shown, browser, host):
             assert len(shown.session.record.entries) == 1
         finally:
             page.close()
-            notebook.shutdown()
+
+
+def test_a_foreign_frame_shows_nothing(shown, browser):
+    """A page that frames this one in a browser that knows the token: the frame takes it from the address alone."""
+    base = shown.address.partition("#")[0]
+    context = browser.new_context()
+    try:
+        own = context.new_page()
+        own.goto(shown.address)
+        own.wait_for_selector("body[data-ready]")
+        with notebook(f'<iframe src="{base}"></iframe>', "localhost") as address:
+            page = context.new_page()
+            page.goto(address)
+            alarm = page.frame_locator("iframe").locator("#alarm")
+            alarm.wait_for()
+            assert "Show the page from the notebook again" in alarm.inner_text()
+            assert page.frame_locator("iframe").locator("#ask").get_attribute("data-rows") is None
+    finally:
+        context.close()
 
 
 def test_it_needs_no_ipython(shown, monkeypatch):

@@ -30,7 +30,8 @@ def page_of(browser, url, *, name=None, kinds="pair", **options):
     wrong = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda message: wrong.append(message.text) if "Policy" in message.text else None)
-    page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(url) else None)
+    base = url.partition("#")[0]
+    page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(base) else None)
     page.goto(url)
     ready(page)
     if name:
@@ -319,19 +320,23 @@ def start_command(points, port):
     command = [sys.executable, "-c", "from linkmix.app.cli import main; main()", "label", str(points), "--classes", "3"]
     command += ["--id", "id", "--port", str(port), "--no-browser"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    assert f"http://127.0.0.1:{port}/" in process.stdout.readline()
-    return process
+    found = re.search(rf"http://127\.0\.0\.1:{port}/#token=\S+", process.stdout.readline())
+    return process, found[0]
 
 
 @pytest.mark.slow
 def test_the_page_goes_on_when_the_server_is_killed_and_started_again(browser, tmp_path):
-    """The command itself, killed three times while answers are given as fast as the page takes them."""
+    """The command itself, killed three times while answers are given as fast as the page takes them.
+
+    Each start has a token of its own: the page goes on once the new address was opened anywhere in the browser.
+    """
     points = write_points(tmp_path / "points.csv")
     port = free_port()
-    process = start_command(points, port)
+    process, address = start_command(points, port)
     answered = 0
     try:
-        with page_of(browser, f"http://127.0.0.1:{port}/") as page:
+        with page_of(browser, address) as page:
+            assert page.url == f"http://127.0.0.1:{port}/"  # the token is out of sight
             for wait in (0.2, 0.33, 0.5):
                 killer = threading.Timer(wait, process.kill)
                 killer.start()
@@ -347,8 +352,12 @@ def test_the_page_goes_on_when_the_server_is_killed_and_started_again(browser, t
                 process.wait()
                 process.stdout.close()
                 assert "cannot be reached" in page.inner_text("#alarm")
-                process = start_command(points, port)
+                process, address = start_command(points, port)
+                page.wait_for_selector("#alarm:has-text('token is missing or out of date')")
+                other = page.context.new_page()
+                other.goto(address)
                 page.wait_for_selector("#alarm", state="hidden")
+                other.close()
                 page.wait_for_timeout(200)
             after(page, lambda: page.keyboard.press("d"))
             answered += 1

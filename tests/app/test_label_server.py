@@ -1,20 +1,27 @@
+import http.client
 import json
 import random
 import socket
 import threading
 import time
+from contextlib import suppress
 from http.client import HTTPException
+from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
-from label_serving import IDS, Serving, write_points
+from label_serving import CERTIFICATE, IDS, Serving, write_points
 from linkmix.app.label import server
 from linkmix.app.label.answers import fold
+from linkmix.app.label.jupyter import label
+from linkmix.app.label.server import connections, guard
 from linkmix.app.label.session import Session
 from linkmix.basics.errors import BadFile
 from linkmix.tables import read_links, read_points
 
 N_KILLS = 50
+X = np.concatenate([np.random.default_rng(0).normal(size=(20, 2)) + 6 * k for k in range(3)])
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +82,7 @@ def test_the_same_write_from_the_page_is_taken(served):
     assert status == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/api/status", "/api/question?page=x", "/picture/0", "/static/main.js"])
+@pytest.mark.parametrize("path", ["/", "/api/status", "/api/review", "/picture/0", "/static/main.js"])
 def test_another_name_for_this_machine_shows_nothing(served, path):
     status, _, body = served.request("GET", path, headers={"Host": f"evil.example:{served.port}"})
     assert status == 421
@@ -184,45 +191,288 @@ def test_what_the_session_refuses_is_said(served):
 
 # The token
 
+TOKEN = "a-secret-token"
+PRIVATE = ("/api/start", "/api/status", "/api/review", "/api/labels", "/picture/0", "/api/pair?a=0&b=1", "/nothing")
 
-def test_nothing_is_shown_without_the_token(tmp_path):
-    token = "a-secret-token"
-    serving = Serving(write_points(tmp_path / "points.csv"), token)
-    with serving:
-        cookie = None
-        for path in ("/", "/api/start", "/api/question?page=x", "/static/main.js", "/?token=", "/?token=another"):
-            status, headers, body = serving.request("GET", path)
-            assert (status, "set-cookie" in headers) == (403, False), path
-            assert b"p1" not in body
-        status, headers, _ = serving.request("GET", f"/?token={token}", headers={"Host": "any.name:1"})
-        cookie = headers["set-cookie"]
-        assert (status, headers["location"]) == (303, "/")
-        assert "HttpOnly" in cookie
-        assert "samesite=strict" in cookie.lower()
-        known = {"Cookie": cookie.partition(";")[0]}
-        assert serving.request("GET", "/api/start", headers=known)[0] == 200
-        assert serving.request("GET", "/api/start", headers={"Cookie": known["Cookie"] + "x"})[0] == 403
-        table = json.loads(serving.request("GET", "/api/start", headers=known)[2])["table"]
+
+def test_nothing_of_the_table_is_shown_without_the_token(tmp_path):
+    extra = {"picture": ["one.png"] * 60}
+    (tmp_path / "one.png").write_bytes(b"\x89PNG")
+    with Serving(write_points(tmp_path / "points.csv", extra=extra), TOKEN) as serving:
+        table = serving.get("/api/start")["table"]
         body = json.dumps({"entry": "answer", "key": "k", "rows": [0, 1], "said": "same", "table": table})
-        assert serving.request("POST", "/api/entries", body, serving.own_headers())[0] == 403
-        foreign = {"Origin": "http://evil.example"}
-        assert serving.request("POST", "/api/entries", body, serving.own_headers() | known | foreign)[0] == 403
-        assert serving.request("POST", "/api/entries", body, serving.own_headers() | known)[0] == 200
+        own = serving.own_headers()
+        for wrong in ("", "none", TOKEN + "x", TOKEN[:-1], TOKEN.upper(), "\xe9"):
+            for path in PRIVATE:
+                for address in (path, path + ("&" if "?" in path else "?") + f"token={wrong.encode().hex()}"):
+                    status, headers, said = serving.request("GET", address, headers={"X-Linkmix": wrong})
+                    assert (status, "set-cookie" in headers) == (403, False), path
+                    assert b"p1" not in said
+            for path in ("/api/entries", "/api/question", "/api/finish"):
+                assert serving.request("POST", path, body, own | {"X-Linkmix": wrong})[0] == 403
+        assert serving.request("POST", "/api/entries", body, own | {"Origin": "http://evil.example"})[0] == 403
+        assert serving.get("/api/status")["counts"]["same"] == 0
+        assert serving.request("POST", "/api/entries", body, own)[0] == 200
+        assert serving.request("GET", f"/picture/0?token={TOKEN}")[::2] == (200, b"\x89PNG")
+        assert serving.request("GET", f"/api/status?token={TOKEN}")[0] == 403  # addresses are kept by browsers
+        for path in ("/", "/static/main.js", "/palette.css"):  # the empty page is no secret
+            assert serving.request("GET", path)[0] == 200
+            assert serving.request("POST", path, body, own | {"X-Linkmix": ""})[0] == 403
 
 
-def test_only_this_machine_goes_without_a_token():
-    assert [server.new_token(host) for host in ("127.0.0.1", "localhost", "::1", "127.8.8.8")] == [None] * 4
-    tokens = {server.new_token(host) for host in ("0.0.0.0", "::", "192.168.1.7", "some.name") for _ in range(3)}
-    assert len(tokens) == 12
+def test_no_two_tokens_are_alike():
+    tokens = {server.new_token() for _ in range(100)}
+    assert len(tokens) == 100
     assert all(len(token) >= 32 for token in tokens)
+
+
+# Every name and port of this machine
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "localhost", "::1", "127.0.0.1"])
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_every_loopback_name_is_answered(tmp_path, host, token):
+    with Serving(write_points(tmp_path / "points.csv"), token, host=host) as serving:
+        table = serving.get("/api/start")["table"]
+        said = {"entry": "answer", "key": "k", "rows": [0, 1], "said": "same", "table": table}
+        assert serving.write(**said)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "scheme", "is_own"),
+    [
+        ("127.0.0.1", 80, "http", True),
+        ("[::1]", 80, "http", True),
+        ("localhost", 443, "https", True),
+        ("LOCALHOST:8765", 8765, "http", True),
+        ("127.0.0.1:80", 80, "http", True),
+        ("127.0.0.1", 443, "http", False),
+        ("localhost", 8765, "http", False),
+        ("localhost.evil.example", 80, "http", False),
+        ("127.0.0.1.evil.example:8765", 8765, "http", False),
+        ("0.0.0.0:8765", 8765, "http", False),
+        ("[::1]:8765:8765", 8765, "http", False),
+        ("", 80, "http", False),
+    ],
+)
+def test_names_of_this_machine(host, port, scheme, is_own):
+    assert guard.is_own(host, port, scheme) == is_own
+
+
+# Encrypted
+
+
+def test_an_encrypted_connection(tmp_path):
+    with Serving(write_points(tmp_path / "points.csv"), TOKEN, host="localhost", encrypted=True) as serving:
+        table = serving.get("/api/start")["table"]
+        said = {"entry": "answer", "key": "k", "rows": [0, 1], "said": "same", "table": table}
+        plain = serving.own_headers() | {"Origin": f"http://localhost:{serving.port}"}
+        assert serving.request("POST", "/api/entries", json.dumps(said), plain)[0] == 403
+        assert serving.write(**said)[0] == 200
+        plainly = http.client.HTTPConnection("localhost", serving.port, timeout=5)
+        with suppress(OSError):
+            plainly.request("GET", "/api/start", headers={"X-Linkmix": TOKEN})
+        with pytest.raises((OSError, HTTPException)):
+            plainly.getresponse()
+        assert serving.get("/api/start")["table"] == table
+
+
+def test_a_certificate_that_is_none_is_said(tmp_path):
+    points = write_points(tmp_path / "points.csv")
+    (tmp_path / "empty.pem").write_text("nothing")
+    for given in (["empty.pem"], ["empty.pem", "--key", CERTIFICATE / "key.pem"]):
+        result = command(points, "--port", 0, "--certificate", tmp_path / given[0], *given[1:])
+        assert result.exit_code == 2
+        assert "empty.pem" in result.output
+        assert "--certificate and --key" in result.output
+    result = command(points, "--port", 0, "--certificate", tmp_path / "none.pem")
+    assert result.exit_code == 2
+    assert "none.pem" in result.output
+    result = command(points, "--port", 0, "--key", CERTIFICATE / "key.pem")
+    assert "give --certificate as well" in result.output
+
+
+def test_the_page_goes_without_a_token_on_this_machine_alone(tmp_path):
+    result = command(write_points(tmp_path / "points.csv"), "--port", 0, "--host", "0.0.0.0", "--no-token")
+    assert result.exit_code == 2
+    assert "--no-token would open the page to everybody who can reach 0.0.0.0" in result.output
+
+
+# Too much at once
+
+
+def half_open(port, n, sent=b"GET / HTTP/1.1\r\nHost: x\r\n"):
+    """Connections that begin a request and never end it."""
+    found = []
+    for _ in range(n):
+        opened = socket.create_connection(("127.0.0.1", port), timeout=20)
+        with suppress(ConnectionError):  # not encrypted, and already refused for it
+            opened.sendall(sent)
+        found.append(opened)
+    return found
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST /api/entries HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"],
+    ids=["nothing", "half a head", "half a body"],
+)
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_connections_that_say_nothing_keep_nobody_out(tmp_path, sent, encrypted):
+    with Serving(write_points(tmp_path / "points.csv"), TOKEN, host="localhost", encrypted=encrypted) as serving:
+        serving.host = "127.0.0.1"
+        idle = half_open(serving.port, 600, sent)
+        try:
+            for _ in range(5):
+                began = time.monotonic()
+                assert serving.get("/api/start")["n_points"] == 60
+                assert time.monotonic() - began < 1
+        finally:
+            for opened in idle:
+                opened.close()
+
+
+def test_a_request_that_does_not_arrive_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.3)
+    with label(X, 3, links=tmp_path / "links.csv", out=tmp_path / "out") as page:
+        port = urlsplit(page.address).port
+        for sent in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"):
+            [opened] = half_open(port, 1, sent)
+            with opened, suppress(ConnectionResetError):
+                began = time.monotonic()
+                while opened.recv(4096):  # perhaps a refusal, but then an end
+                    pass
+            assert time.monotonic() - began < 5
+        [opened] = half_open(port, 1, b"")
+        with opened, suppress(OSError):  # one byte at a time is no way around it
+            began = time.monotonic()
+            for letter in b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 100:
+                opened.sendall(bytes([letter]))
+                time.sleep(0.05)
+        assert time.monotonic() - began < 3
+
+
+def test_a_page_that_is_used_stays_connected(tmp_path):
+    """Idle connections are closed after silent ones, and those at work never."""
+    with Serving(write_points(tmp_path / "points.csv"), TOKEN) as serving:
+        kept = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=20)
+        for _ in range(3):
+            kept.request("GET", "/api/start", headers={"X-Linkmix": TOKEN})
+            kept.getresponse().read()
+            socket_before = kept.sock
+            idle = half_open(serving.port, 300)
+            for opened in idle:
+                opened.close()
+            assert kept.sock is socket_before
+        kept.close()
+
+
+def test_few_files_are_enough():
+    assert connections.limits(64) == (16, 32)
+    assert connections.limits(2**20) == (256, 512)
+
+
+@pytest.mark.parametrize(
+    ("headers", "path", "status"),
+    [
+        ({"X-Long": "x" * 20_000}, "/", {400, 431}),
+        ({f"X-{i}": "x" * 100 for i in range(90)}, "/", {200}),
+        ({f"X-{i}": "x" * 1000 for i in range(30)}, "/", {400, 431}),
+        ({}, "/?" + "x" * 20_000, {400, 431}),
+    ],
+)
+def test_heads_have_a_limit(served, headers, path, status):
+    assert served.request("GET", path, headers=headers)[0] in status
+
+
+@pytest.mark.parametrize("depth", [50, 900, 5_000, 400_000])
+@pytest.mark.parametrize("field", ["rows", "votes", "page", "kinds", "said", "annotator"])
+def test_deep_requests_are_refused(served, depth, field):
+    table = served.get("/api/start")["table"]
+    body = f'{{"entry": "answer", "key": "k", "table": "{table}", "said": "same", "rows": [0, 1], '
+    body += f'"{field}": {"[" * depth}{"]" * depth}}}'
+    status, _, said = served.request("POST", "/api/entries", body, served.own_headers())
+    assert status == 400, said
+    assert len(said) < 1000
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "1e400", "-1e400", "NaN", "Infinity", "9" * 5000, "0." + "1" * 400])
+@pytest.mark.parametrize("field", ["confidence", "rows", "colour", "key", "kinds"])
+def test_numbers_without_sense_are_refused(served, number, field):
+    table = served.get("/api/start")["table"]
+    given = f"[{number}, 1]" if field == "rows" else number
+    body = f'{{"entry": "answer", "key": "number", "table": "{table}", "said": "same", "rows": [0, 1], "page": "p", '
+    body += f'"{field}": {given}}}'
+    status, _, said = served.request("POST", "/api/entries", body, served.own_headers())
+    if (field, number[:2]) in (
+        ("confidence", "0."),
+        *(("colour", start) for start in ("99", "1e", "-1", "Na", "In", "0.")),
+    ):
+        return  # a confidence, and a field that an answer does not have
+    assert status == 400, said
+
+
+# Pages
+
+
+def test_a_question_is_opened_by_no_get(served):
+    assert served.request("GET", "/api/question?page=x&kinds=pair")[0] == 405
+
+
+@pytest.mark.parametrize("page", ["", "x" * 65, "a b", "é", "a/b", 5, None, ["a"], {"a": 1}])
+def test_names_of_pages(served, page):
+    table = served.get("/api/start")["table"]
+    body = json.dumps({"page": page, "table": table})
+    status, _, said = served.request("POST", "/api/question", body, served.own_headers())
+    assert (status, said[:7]) == (400, b"page is")
+
+
+def test_invented_pages_do_not_slow_an_honest_one(served):
+    asked = served.question("honest")
+    for number in range(300):
+        served.question(f"invented-{number}")
+    began = time.monotonic()
+    served.get("/api/status?page=honest")
+    again = served.question("honest")
+    assert time.monotonic() - began < 1
+    assert (asked["kind"], again["kind"]) == ("pair", "pair")
+
+
+def test_a_flood_keeps_nobody_waiting(served):
+    """Ten clients ask as quickly as they can; one more is answered. How soon, benchmarks.label_server measures."""
+    done = threading.Event()
+    table = served.get("/api/start")["table"]
+    statuses = set()
+
+    def flood(number):
+        while not done.is_set():
+            body = json.dumps({"page": f"flood-{number}", "kinds": ["pair", "which", "group"], "table": table})
+            statuses.add(served.request("POST", "/api/question", body, served.own_headers())[0])
+
+    threads = [threading.Thread(target=flood, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    try:
+        time.sleep(0.5)
+        for _ in range(5):
+            began = time.monotonic()
+            served.question("honest")
+            served.get("/api/status")
+            assert time.monotonic() - began < 10
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert statuses == {200}
 
 
 def test_addresses_that_a_browser_can_open():
     with server.listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         assert server.address(listener, "127.0.0.1", None) == f"http://127.0.0.1:{port}/"
-        assert server.address(listener, "::1", "t") == f"http://[::1]:{port}/?token=t"
-        assert server.address(listener, "0.0.0.0", "t") == f"http://{socket.gethostname()}:{port}/?token=t"
+        assert server.address(listener, "::1", "t") == f"http://[::1]:{port}/#token=t"
+        assert server.address(listener, "0.0.0.0", "t") == f"http://{socket.gethostname()}:{port}/#token=t"
+        assert server.address(listener, "::1", "t", encrypted=True) == f"https://[::1]:{port}/#token=t"
         with pytest.raises(OSError, match="Address already in use"):
             server.listen("127.0.0.1", port)
 

@@ -322,7 +322,7 @@ def _plan(folder: Path, place: Path, names: Mapping[str, object]) -> Path | None
 def recover(folder: Path) -> bool:
     """Complete what a crash has interrupted, or remove it; return whether there was something to complete."""
     for left in folder.glob(f"{_UNFINISHED}-*"):
-        if not _is_running(left.name.split("-")[1]):
+        if not is_running(left.name.split("-")[1]):
             shutil.rmtree(left, ignore_errors=True)
     complete = folder / _COMPLETE
     if not (complete / _PLAN).is_file():
@@ -341,7 +341,7 @@ def recover(folder: Path) -> bool:
     return True
 
 
-def _is_running(process: str) -> bool:
+def is_running(process: str) -> bool:
     """Whether there is a process of this number; if that cannot be told, there may be one."""
     if sys.platform == "win32" or not process.isdigit():
         return True

@@ -50,7 +50,7 @@ DEFAULT_PORT = 8765
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen at. One that others can reach gets a token, without which nothing is shown.",
+    help="Address to listen at; 0.0.0.0 for all addresses of this machine, so that others can open the page.",
 )
 @click.option(
     "--port",
@@ -59,6 +59,17 @@ DEFAULT_PORT = 8765
     show_default=True,
     help="Port to listen at; 0 for any that is free.",
 )
+@click.option(
+    "--no-token",
+    is_flag=True,
+    help="Show the page without a token to everybody who has an account on this machine.",
+)
+@click.option(
+    "--certificate",
+    type=FILE,
+    help="Certificate in PEM format, to encrypt the connection.",
+)
+@click.option("--key", type=FILE, help="Private key of the certificate, if it is in a file of its own.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser, only print the address.")
 @seed_option
 @out_option("linkmix-out", "labels, model, report and links")
@@ -72,6 +83,9 @@ def label(
     audit: int,
     host: str,
     port: int,
+    no_token: bool,
+    certificate: Path | None,
+    key: Path | None,
     no_browser: bool,
     seed: int,
     folder: Path,
@@ -100,6 +114,11 @@ def label(
         from linkmix.tables import read_points
         from linkmix.tables.files import stem_of
 
+        if no_token and not server.is_loopback(host):
+            raise BadInput(f"--no-token would open the page to everybody who can reach {host}: drop one of the two")
+        if key is not None and certificate is None:
+            raise BadInput("--key is of no use without a certificate: give --certificate as well")
+        tls = None if certificate is None else server.tls_context(certificate, key)
         say(f"Reading {points} ...")
         table = read_points(points, **reading.arguments)
         for sentence in columns_in_words(table):
@@ -126,15 +145,15 @@ def label(
             listener.close()
             raise
         tell(session.files.notes)
-        token = server.new_token(host)
-        address = server.address(listener, host, token)
+        token = None if no_token else server.new_token()
+        address = server.address(listener, host, token, encrypted=tls is not None)
 
         def ready() -> None:
             click.echo(f"{points.name} is at {address}\nAnswers go to {links}. Ctrl-C ends.")
             if not no_browser:
                 click.launch(address)
 
-        server.serve(session, points.name, listener, token=token, ready=ready)
+        server.serve(session, points.name, listener, token=token, tls=tls, ready=ready)
     click.echo()
     for sentence in session.view.farewell():
         click.echo(sentence)

@@ -1,6 +1,6 @@
 """Turns the entries of a journal, which name points by id, into answers about rows, names of classes and notes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -79,6 +79,8 @@ class Record:
 
     * ``links``: ``statements`` from a file of links replace everything said before, which can then no longer be
       undone.
+    * ``added``: more ``statements``, which another program has added to the file of links while the session ran. They
+      cannot be undone, but removed. The file had this ``digest``.
     * ``wrote``: a file of links with this ``digest`` is to take the place of the one with the digest ``replaces``.
     * ``model``: after so many ``answers`` a model was found whose labels had ``settled`` to this degree.
     * ``finished``: results were written, among them a model with this ``digest``; ``result`` says which.
@@ -144,16 +146,15 @@ class Record:
             self.unchanged = entry.get("digest") if what == "finished" else None
         if what == "undo":
             self._undo(entry["of"])
-        elif what in ("links", "wrote"):
+        elif what in ("links", "added", "wrote"):
             before = (entry["replaces"],) if "replaces" in entry else self.written[-1:]
             self.written = (*filter(None, before), entry["digest"])
             if what == "links":
                 self._settled += self._turns.values()
                 self._turns.clear()
-                self.said.restart(
-                    Answer(self._row(a), self._row(b), said, annotator, confidence, chosen=any(chosen))
-                    for a, b, said, confidence, annotator, *chosen in entry["statements"]
-                )
+                self.said.restart(self.stated(entry["statements"]))
+            elif what == "added":
+                self.said.add(*self.stated(entry["statements"]))
         elif what == "audit":
             self._begin(entry)
         elif what == "give up":
@@ -204,6 +205,13 @@ class Record:
             found += [(rows[0], face, "different")] if what == "split" else []
         found += [(rows[0], self._row(other), "different") for other in entry.get("apart", ())]
         return [Answer(a, b, said, who, chosen=not self.said.is_audited(a, b)) for a, b, said in found]
+
+    def stated(self, statements: Iterable[Sequence[Any]]) -> list[Answer]:
+        """What statements of a file of links say about rows."""
+        return [
+            Answer(self._row(a), self._row(b), said, annotator, confidence, given=True, chosen=any(chosen))
+            for a, b, said, confidence, annotator, *chosen in statements
+        ]
 
     def _count(self, entry: Entry, by: int) -> None:
         what = entry["entry"]

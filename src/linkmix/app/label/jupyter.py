@@ -64,13 +64,15 @@ class Labelling:
     ----------
     address : str
         Address of the page, with its token: it can be opened in a browser as well.
+    token : str
+        The token, which all requests need.
     session : Session
     """
 
     def __init__(self, session: Session, title: str, height: int, named: bool) -> None:
         self.session, self._height, self._named = session, height, named
         self._server = InThread(session, title)
-        self.address = self._server.address
+        self.address, self.token = self._server.address, self._server.token
 
     def _repr_html_(self) -> str:
         """The page in a frame."""

@@ -1,5 +1,6 @@
 """What people may ask of a session: requests are checked at the door and become entries of the journal, in ids."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -8,6 +9,7 @@ from linkmix.app.label.answers import TURNS
 from linkmix.basics.journal import Entry
 from linkmix.links.names import NOT_NAMES
 from linkmix.queries import SAID
+from linkmix.queries.questions import KINDS, Kind
 from linkmix.tables.ids import Ids
 
 MOST_TOGETHER = 2000
@@ -15,6 +17,7 @@ MOST_TOGETHER = 2000
 MOST_CARDS = 100
 """Number of points in one question."""
 LONGEST_NAME = 100
+LONGEST_PAGE = 64
 LONGEST_DESCRIPTION = 2000
 ENTRIES = (*TURNS, "undo", "audit", "give up")
 NUMBERS = {
@@ -96,6 +99,25 @@ def check_key(key: Any) -> None:
     """Raise a ValueError if this cannot be the key of a request."""
     if not isinstance(key, str) or not 0 < len(key) <= LONGEST_NAME:
         raise ValueError(f"key is {key!r}: give a string of 1 to {LONGEST_NAME} characters, a new one for each entry")
+
+
+def check_page(page: Any) -> str:
+    """The name of a page, if it is one; raises a ValueError otherwise."""
+    if not isinstance(page, str) or not re.fullmatch(f"[A-Za-z0-9-]{{1,{LONGEST_PAGE}}}", page):
+        raise ValueError(f"page is {page!r}: give 1 to {LONGEST_PAGE} letters, digits or hyphens")
+    return page
+
+
+def kinds_of(request: dict[str, Any]) -> list[Kind]:
+    """The kinds of questions that a request asks for; pairs if it names none."""
+    kinds = request.get("kinds")
+    if kinds is None:
+        return ["pair"]
+    if not isinstance(kinds, list) or not 1 <= len(kinds) <= len(KINDS):
+        raise ValueError(f"kinds is {kinds!r}: give a list of some of {', '.join(KINDS)}")
+    for kind in kinds:
+        _choice("kinds", kind, KINDS)
+    return kinds
 
 
 def ids_of(field: str, rows: Any, ids: Ids, fewest: int, most: int) -> list[str]:

@@ -13,7 +13,7 @@ from linkmix.app.label.corrections import contradicted
 from linkmix.app.label.files import Files
 from linkmix.app.label.finishing import Finisher
 from linkmix.app.label.pages import Pages
-from linkmix.app.label.requests import NotPossible, as_entry
+from linkmix.app.label.requests import NotPossible, as_entry, check_page
 from linkmix.app.label.shown import Shown, named
 from linkmix.app.label.view import View
 from linkmix.app.results import Origin
@@ -220,7 +220,7 @@ class Session:
             If the request is invalid.
         """
         entry = as_entry(request, self.points.ids, len(MORE_COLOURS))
-        page = request.get("page")
+        page = None if request.get("page") is None else check_page(request["page"])
         with self.lock:
             if self.closing:
                 raise NotPossible("the server is stopping: start it again and repeat")
@@ -236,7 +236,7 @@ class Session:
             if self.said.audit is None:  # the labels that are measured stay until it is complete
                 self.background.want()
             self._write_wanted = True
-            if isinstance(page, str):
+            if page is not None:
                 self._pages.answered(page)
                 if undone is not None:
                     rows = [self.record.row_of[value] for value in undone["ids"]]
@@ -345,7 +345,7 @@ class Session:
             See `View.question`; None if nothing is left to ask.
         """
         with self.lock:
-            found = self._pages.question(page, kinds, self.asker.ask)
+            found = self._pages.question(page, kinds, self.asker.ask, self._entries, self.models)
         return None if found is None else self.view.question(found)
 
     def hear(self, page: str) -> None:
@@ -426,9 +426,16 @@ class Session:
                 last, wanted, links, nowhere = self.closing, self._write_wanted, self.said.links, self.said.nowhere
                 self._write_wanted = False
             if wanted:
+                edited = self.files.edited
+                if self.files.merge(self.lock):
+                    with self.lock:
+                        links = self.said.links
+                        self._entries += 1
+                        self.background.want()
+                        self.changed()
                 trouble = self.files.write(links, nowhere, self.lock)
                 with self.lock:
-                    if trouble != self.file_trouble:
+                    if (trouble, edited) != (self.file_trouble, self.files.edited):
                         self.file_trouble = trouble
                         self.changed()
             if last:

@@ -37,7 +37,8 @@ class View:
             said, record, shown = session.said, session.record, session.shown
             links, nowhere, kept, audit = said.links, said.nowhere, set(record.kept), said.audit
             error = session.background.error
-            troubles = [None if error is None else f"The model could not be refitted: {error}.", session.file_trouble]
+            troubles = [None if error is None else f"The model could not be refitted: {error}."]
+            troubles += [session.file_trouble, session.files.edited]
             status: dict[str, Any] = {
                 "version": session.version,
                 "table": session.table,
@@ -83,6 +84,7 @@ class View:
         session = self._session
         n_links = self.n_links
         said = [f"{session.links_path}: {n_links['same']} must-links and {n_links['different']} cannot-links."]
+        said += [] if session.files.edited is None else [session.files.edited]
         if session.noise:
             n = len(session.said.nowhere)
             said.append(f"{session.noise_path}: {n} points of no class, for linkmix fit --known-noise.")

@@ -3,17 +3,21 @@
 import ipaddress
 import secrets
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+from linkmix.app.label.server.connections import LARGEST_HEAD, Door
 from linkmix.app.label.server.guard import Guard
 from linkmix.app.label.server.site import Site, plotly_script
 from linkmix.app.label.session import Session
+from linkmix.basics.errors import BadFile
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that a refit holds the interpreter while a request waits; Python's default is ten times as long."""
@@ -51,26 +55,46 @@ def listen(host: str, port: int) -> socket.socket:
     return opened
 
 
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached only from this machine.
+def new_token() -> str:
+    """A secret that nobody guesses."""
+    return secrets.token_urlsafe(24)
 
-    Examples
-    --------
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, False)
+
+def tls_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
+    """Certificate and key for encrypted connections.
+
+    Parameters
+    ----------
+    certificate : Path
+        File with the certificate, and those that vouch for it, in PEM format.
+    key : Path, optional
+        File with the private key, which must not be encrypted; by default it is in the same file.
+
+    Returns
+    -------
+    SSLContext
+
+    Raises
+    ------
+    BadFile
+        If they cannot be used.
     """
+    for path in filter(None, (certificate, key)):
+        path.open("rb").close()  # an error of ssl would not name the file
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+
+    def no_password() -> str:
+        raise BadFile(key or certificate, "holds a key with a password: give one without, or use ssh -L")
+
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
+        context.load_cert_chain(certificate, key, no_password)
+    except ssl.SSLError as error:
+        where = f"no certificate with its private key ({error.reason or 'not in PEM format'})"
+        raise BadFile(certificate, f"holds {where}: give both in PEM format, with --certificate and --key") from None
+    return context
 
 
-def new_token(host: str) -> str | None:
-    """A token for an address that others can reach; None for one that they cannot."""
-    return None if is_loopback(host) else secrets.token_urlsafe(24)
-
-
-def address(listener: socket.socket, host: str, token: str | None) -> str:
+def address(listener: socket.socket, host: str, token: str | None, *, encrypted: bool = False) -> str:
     """The address of the page.
 
     Parameters
@@ -80,7 +104,9 @@ def address(listener: socket.socket, host: str, token: str | None) -> str:
     host : str
         What was passed to `listen`; an address that stands for all addresses is replaced by the name of this machine.
     token : str or None
-        From `new_token`.
+        From `new_token`. It is in the part of the address that browsers keep to themselves.
+    encrypted : bool, default=False
+        Whether connections are encrypted.
 
     Returns
     -------
@@ -92,7 +118,8 @@ def address(listener: socket.socket, host: str, token: str | None) -> str:
         name = socket.gethostname() if number.is_unspecified else f"[{host}]" if number.version == 6 else host
     except ValueError:
         name = host
-    return f"http://{name}:{port}/" + ("" if token is None else f"?token={token}")
+    scheme, usual = ("https", 443) if encrypted else ("http", 80)
+    return f"{scheme}://{name}{'' if port == usual else f':{port}'}/" + ("" if token is None else f"#token={token}")
 
 
 def serve(
@@ -101,6 +128,7 @@ def serve(
     listener: socket.socket,
     *,
     token: str | None = None,
+    tls: ssl.SSLContext | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve the page until the process is asked to stop, then close the session.
@@ -114,11 +142,13 @@ def serve(
     listener : socket
         From `listen`.
     token : str, optional
-        From `new_token`.
+        From `new_token`. Without it, all who can reach the server may use it.
+    tls : SSLContext, optional
+        From `tls_context`, for encrypted connections.
     ready : callable
         Called when the page can be opened.
     """
-    server = _server(session, title, listener, token)
+    server = _server(session, title, listener, token, tls)
     try:
         ready()  # the socket already listens, so an early browser only waits a moment
         with suppress(KeyboardInterrupt):  # raised again by the server after a clean shutdown
@@ -141,14 +171,16 @@ class InThread:
     Attributes
     ----------
     address : str
-        Address of the page, with a token without which it is not shown.
+        Address of the page, with a token without which it shows nothing.
+    token : str
+        The token.
     """
 
     def __init__(self, session: Session, title: str) -> None:
         self._session, self._listener = session, listen("127.0.0.1", 0)
-        frame = secrets.token_urlsafe(24)
-        self.address = address(self._listener, "localhost", frame)  # the site of most notebooks, as browsers see it
-        self._server = _server(session, title, self._listener, None, frame)
+        self.token = new_token()
+        self.address = address(self._listener, "localhost", self.token)  # the site of most notebooks, for browsers
+        self._server = _server(session, title, self._listener, self.token, framed=True)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), daemon=True)
         self._thread.start()
 
@@ -161,10 +193,27 @@ class InThread:
 
 
 def _server(
-    session: Session, title: str, listener: socket.socket, token: str | None, frame: str | None = None
+    session: Session,
+    title: str,
+    listener: socket.socket,
+    token: str | None,
+    tls: ssl.SSLContext | None = None,
+    *,
+    framed: bool = False,
 ) -> uvicorn.Server:
     plotly_script()  # fails now if plotly is missing, rather than showing a page without a map
     sys.setswitchinterval(SWITCH_INTERVAL)
-    app = Guard(Site(session, title).application(), token, listener.getsockname()[1], frame)
-    options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+    app = Guard(Site(session, title).application(), token, listener.getsockname()[1], framed=framed)
+    door = Door(tls)
+    options: dict[str, Any] = {
+        "http": door,
+        "ws": "none",
+        "backlog": door.arriving,
+        "h11_max_incomplete_event_size": LARGEST_HEAD,
+        "log_config": None,
+        "log_level": "error",  # requests without sense are answered, and no news
+        "access_log": False,
+        "proxy_headers": False,
+        "server_header": False,
+    }
     return uvicorn.Server(uvicorn.Config(app, lifespan="on", timeout_graceful_shutdown=1, **options))

@@ -1,6 +1,8 @@
 """The pages and the data of a session, with a handler for each path."""
 
+import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -8,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from anyio.to_thread import current_default_thread_limiter
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -16,15 +19,17 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from linkmix.app.label.cards import PICTURES
-from linkmix.app.label.requests import MOST_TOGETHER, NotPossible
+from linkmix.app.label.requests import MOST_TOGETHER, NotPossible, check_page, kinds_of
 from linkmix.app.label.server.guard import refuse
 from linkmix.app.label.session import Session
 from linkmix.plots import palette
-from linkmix.queries.questions import KINDS, Kind
+from linkmix.queries.questions import KINDS
 
 STATIC = Path(__file__).parents[1] / "static"
 LARGEST_BODY = 2**20
 """Maximum number of bytes in a request."""
+N_THREADS = 8
+"""Requests that are served at once. Others wait in the order in which they came, those of one page one by one."""
 
 
 class Site:
@@ -40,6 +45,7 @@ class Site:
 
     def __init__(self, session: Session, title: str) -> None:
         self.session = session
+        self._latest, self._pages = Latest(session), OneByOne()
         places, axes = session.cards.places()
         self._places = np.ascontiguousarray(places, dtype="<f4").tobytes()
         self._start = {
@@ -67,7 +73,7 @@ class Site:
             Route("/picture/{row}", self.picture),
             Route("/api/start", self.start),
             Route("/api/status", self.status),
-            Route("/api/question", self.question),
+            Route("/api/question", self.question, methods=["POST"]),
             Route("/api/labels", self.labels),
             Route("/api/places", self.places),
             Route("/api/pair", self.pair),
@@ -79,10 +85,12 @@ class Site:
             Route("/api/entries", self.write, methods=["POST"]),
             Route("/api/finish", self.finish, methods=["POST"]),
         ]
-        return Starlette(lifespan=self._lifespan, routes=routes, exception_handlers={ValueError: _bad_request})
+        refusals = {ValueError: _bad_request, OverflowError: _bad_request}
+        return Starlette(lifespan=self._lifespan, routes=routes, exception_handlers=refusals)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = N_THREADS
         yield
         await run_in_threadpool(self.session.close)  # before the signal that ends the server ends the process
 
@@ -117,12 +125,11 @@ class Site:
             self.session.hear(page)
         if request.query_params.get("have") == str(self.session.version):
             return Response(status_code=204)
-        return JSONResponse(self.session.status())
+        return self._latest("status", self.session.status)
 
-    def question(self, request: Request) -> Response:
-        """The next question, of one of the given kinds."""
-        kinds = _kinds(request.query_params.get("kinds", "pair").split(","))
-        return JSONResponse({"question": self.session.question(request.query_params.get("page", ""), kinds)})
+    async def question(self, request: Request) -> Response:
+        """The next question of a page, of one of the given kinds. This opens it, so it is no GET."""
+        return await self._take(request, lambda given: {"question": self._question(given)})
 
     def labels(self, request: Request) -> Response:
         """The class of each point, as 16-bit integers."""
@@ -145,7 +152,7 @@ class Site:
 
     def classes(self, request: Request) -> Response:
         """The classes with their names, faces and what sets them apart."""
-        return JSONResponse(self.session.view.classes())
+        return self._latest("classes", self.session.view.classes)
 
     def members(self, request: Request) -> Response:
         """Typical or doubtful members of a class."""
@@ -159,7 +166,7 @@ class Site:
 
     def review(self, request: Request) -> Response:
         """Links worth a second look, and disagreements."""
-        return JSONResponse(self.session.view.review())
+        return self._latest("review", self.session.view.review)
 
     def find(self, request: Request) -> Response:
         """The row of an id."""
@@ -175,22 +182,23 @@ class Site:
         return await self._take(request, lambda given: self.session.finish(given.get("key")))
 
     async def _take(self, request: Request, serve: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
-        """Read a request that writes, check it, and serve it in a thread."""
-        body = b""
+        """Read a request that changes something, check it, and serve it in a thread."""
+        body = bytearray()
         async for chunk in request.stream():
             body += chunk
             if len(body) > LARGEST_BODY:
                 return refuse(f"the request has more than {LARGEST_BODY} bytes: send a smaller one", 413)
         try:
             given = json.loads(body)
-        except ValueError:
-            return refuse("the request is not valid JSON", 400)
+        except (ValueError, RecursionError):  # no JSON, no text, a number of thousands of digits, or too deep
+            return refuse("the request is not valid JSON, or too deep", 400)
         if not isinstance(given, dict):
             return refuse("the request is not a JSON object", 400)
         if given.get("table") != self.session.table:
             return refuse("the server has another table of points now: reload the page", 409)
         try:
-            return JSONResponse(await run_in_threadpool(serve, given))
+            async with self._pages.turn(given.get("page")):
+                return JSONResponse(await run_in_threadpool(serve, given))
         except NotPossible as error:
             return refuse(str(error), 409)
         except ValueError as error:
@@ -199,14 +207,17 @@ class Site:
             return refuse(f"it could not be saved: {error.strerror}", 507)
 
     def _write(self, request: dict[str, Any]) -> dict[str, Any]:
+        kinds_of(request)  # whatever is wrong is said before anything is written
         undone = self.session.write(request)
         said: dict[str, Any] = {"key": request["key"], "version": self.session.version}
         if undone is not None:
             said["undone"] = {name: undone.get(name) for name in ("entry", "ids", "said")}
-        if isinstance(page := request.get("page"), str):
-            kinds = request.get("kinds")
-            said["question"] = self.session.question(page, _kinds(kinds if isinstance(kinds, list) else ["pair"]))
+        if request.get("page") is not None:
+            said["question"] = self._question(request)
         return said
+
+    def _question(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        return self.session.question(check_page(request.get("page")), kinds_of(request))
 
     def _row(self, given: str) -> int:
         n = len(self.session.points.ids)
@@ -215,19 +226,59 @@ class Site:
         return int(given)
 
 
+class OneByOne:
+    """Lets the requests of each page wait for each other, so that one page takes no time of the others."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def turn(self, page: Any) -> AsyncIterator[None]:
+        """Wait for the requests of this page that came before; without a page, for none."""
+        if not isinstance(page, str):
+            yield
+            return
+        lock, n = self._locks.get(page, (asyncio.Lock(), 0))
+        self._locks[page] = (lock, n + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, n = self._locks.pop(page)
+            if n > 1:
+                self._locks[page] = (lock, n - 1)
+
+
+class Latest:
+    """What pages show, computed once for each version of the session, however many ask for it.
+
+    Parameters
+    ----------
+    session : Session
+        The session.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._found: dict[str, tuple[int, bytes]] = {}
+        self._locks: dict[str, threading.Lock] = {}
+
+    def __call__(self, name: str, compute: Callable[[], dict[str, Any]]) -> Response:
+        """The latest of this name, as JSON."""
+        with self._locks.setdefault(name, threading.Lock()):
+            version = self._session.version
+            found = self._found.get(name)
+            if found is None or found[0] != version:
+                found = self._found[name] = (version, bytes(JSONResponse(compute()).body))
+        return Response(found[1], media_type="application/json")
+
+
 def plotly_script() -> Path:
     """The script that the plotly package contains."""
     found = find_spec("plotly")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("No module named 'plotly'", name="plotly")
     return Path(found.origin).parent / "package_data" / "plotly.min.js"
-
-
-def _kinds(given: list[Any]) -> list[Kind]:
-    for kind in given:
-        if kind not in KINDS:
-            raise ValueError(f"the kind of question {kind!r} is not known: use some of {', '.join(KINDS)}")
-    return given
 
 
 def _number(name: str, given: str) -> int:

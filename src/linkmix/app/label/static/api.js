@@ -2,6 +2,10 @@
 
 import { alarm, find, state } from "./page.js";
 import { ofSession } from "./store.js";
+import { token } from "./token.js";
+import { reach, Trouble } from "./trouble.js";
+
+const TRIES = 3; // of a request that makes the server fail
 
 const stored = (name) => JSON.parse(ofSession.getItem(name) ?? "null");
 const store = (name, value) => ofSession.setItem(name, JSON.stringify(value));
@@ -15,21 +19,15 @@ store("page", page);
 export const waiting = stored("waiting") ?? []; // not acknowledged yet; survives a reload
 export const on = {}; // taken(entry, reply), refused(error), emptied() and sent() are set by main.js
 
-export class Refused extends Error {}
+const HEADER = "X-Linkmix";
 
-async function checked(reply) {
-  if (!reply.ok) throw new (reply.status < 500 ? Refused : Error)((await reply.text()).trim());
-  return reply;
-}
-
-export const ask = async (path) => checked(await fetch(path));
+export const ask = (path) => reach(path, { headers: { [HEADER]: token() } });
 
 export const kinds = () => find("kinds").value; // of questions, as the person wants them
 
 async function post(path, body) {
-  const headers = { "Content-Type": "application/json", "X-Linkmix": "1" };
-  const reply = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
-  return (await checked(reply)).json();
+  const headers = { "Content-Type": "application/json", [HEADER]: token() };
+  return (await reach(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
 }
 
 export const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -39,21 +37,24 @@ let sending = false;
 export async function send() {
   if (sending) return;
   sending = true;
+  let failures = 0;
   while (waiting.length) {
     const entry = waiting[0];
     try {
       const reply = await post("/api/entries", entry);
-      alarm("");
+      alarm("answers", "");
       on.taken(entry, reply);
     } catch (error) {
-      if (!(error instanceof Refused)) {
+      if (error instanceof Trouble && !(error.kind === "bug" && ++failures === TRIES)) {
         const n = waiting.length === 1 ? "1 answer is waiting" : `${waiting.length} answers are waiting`;
-        alarm(`The server cannot be reached; ${n} and will be sent again.`);
+        alarm("answers", `${error.message} ${n} and will be sent again.`);
         await pause(500);
         continue;
       }
+      alarm("answers", "");
       on.refused(error);
     }
+    failures = 0;
     waiting.shift();
     store("waiting", waiting);
     if (!waiting.length) await on.emptied();
@@ -70,6 +71,7 @@ export function put(entry) {
 
 export const undo = () => put({ entry: "undo" });
 export const check = () => put({ entry: state.status?.audit ? "give up" : "audit" });
+export const question = () => post("/api/question", { page, kinds: kinds().split(","), table: state.start.table });
 export const finish = () => post("/api/finish", { key: key(), table: state.start.table });
 export const remove = (link) => put({ entry: "remove", rows: link.rows });
 export const turn = (link, said) => put({ entry: "turn", rows: link.rows, said });

@@ -1,6 +1,7 @@
 // A card shows one point: its picture, its id and its fields.
 
 import { chip, made } from "./page.js";
+import { token } from "./token.js";
 
 const SHOWN = 5; // fields on a card until all are asked for
 let made_ = 0;
@@ -8,7 +9,7 @@ let made_ = 0;
 const isNumber = (value) => value.trim() !== "" && !Number.isNaN(Number(value));
 
 export function picture(card) {
-  return made("img", undefined, { src: `/picture/${card.row}`, alt: `Picture of ${card.id}`, loading: "lazy" });
+  return made("img", undefined, { src: `/picture/${card.row}?token=${token()}`, alt: `Picture of ${card.id}`, loading: "lazy" });
 }
 
 // Names of the fields to show on all of these cards: numbers say little beside a picture, and what is equal on all

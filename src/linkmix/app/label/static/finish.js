@@ -23,7 +23,7 @@ export async function write() {
   try {
     result = await finish();
   } catch (error) {
-    trouble = error.message;
+    trouble = error.message.replace(/\.$/, "");
   }
   writing = false;
   drawFinish();

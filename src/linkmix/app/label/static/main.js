@@ -6,12 +6,13 @@ import { drawClasses, open } from "./classes.js";
 import { certify, openFinish, toggleCheck, write } from "./finish.js";
 import { dragBy, drawMap, openMap, project, resized, showWhole, view } from "./map.js";
 import { moveOn, noClass, notHere, onChange, splitOff } from "./members.js";
-import { find, say, state } from "./page.js";
+import { alarm, find, say, state } from "./page.js";
 import { drawHistory } from "./progress.js";
 import { answer, confirm, drawCards, nextQuestion, none, nowhere, toggle } from "./question.js";
 import { refused, taken } from "./saved.js";
 import { drawView, look } from "./status.js";
 import { ofBrowser } from "./store.js";
+import { Refused, Trouble } from "./trouble.js";
 import { arrange, go, onOpen, shown } from "./views.js";
 
 const POLL = 1000; // milliseconds between requests for news
@@ -87,7 +88,7 @@ find("by-id").addEventListener("submit", async (event) => {
     await choose(rows);
     find("link-same").focus();
   } catch (error) {
-    say(`${error.message}.`);
+    say(`${error.message.replace(/\.$/, "")}.`);
   }
 });
 
@@ -120,7 +121,24 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 
 // The question comes first; the map follows, since it needs a large script.
 
-state.start = await (await ask("/api/start")).json();
+async function begin() {
+  for (;;) {
+    try {
+      state.start = await (await ask("/api/start")).json();
+      return alarm("news", "");
+    } catch (error) {
+      alarm("news", error.message);
+      await pause(POLL);
+    }
+  }
+}
+
+window.addEventListener("unhandledrejection", (event) => { // of what a click asked for
+  if (!(event.reason instanceof Refused || event.reason instanceof Trouble)) return;
+  event.preventDefault();
+  say(event.reason.message);
+});
+await begin();
 const { links, title } = state.start;
 document.title = `${title} | linkmix`;
 find("title").textContent = title;

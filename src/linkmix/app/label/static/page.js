@@ -46,7 +46,11 @@ export function say(text, guess = "") {
   find("guess").textContent = guess;
 }
 
-export function alarm(text) {
+// Something is wrong with the news, the question or the answers; an empty text: no longer.
+const wrong = { answers: "", question: "", news: "" };
+export function alarm(what, said) {
+  wrong[what] = said;
+  const text = Object.values(wrong).find(Boolean) ?? "";
   const element = find("alarm");
   if (element.textContent !== text) element.textContent = text;
   element.hidden = !text;

@@ -1,19 +1,26 @@
 // The question on the page, and its answer.
 
-import { ask, kinds, page, put } from "./api.js";
+import { put, question as fetchQuestion } from "./api.js";
 import { drawCard, fieldsOf } from "./cards.js";
 import { drawQuestion } from "./map.js";
-import { counted, find, made, pressed, redraw, say, state } from "./page.js";
+import { alarm, counted, find, made, pressed, redraw, say, state } from "./page.js";
 import { drawPair } from "./pair.js";
+import { Refused, Trouble } from "./trouble.js";
 
 let picked = new Set(); // rows of the cards that were tapped
 let allFields = false;
 
+// Whether the next question is here.
 export async function nextQuestion() {
   try {
-    show((await (await ask(`/api/question?page=${page}&kinds=${kinds()}`)).json()).question);
-  } catch {
+    show((await fetchQuestion()).question);
+    alarm("question", "");
+    return true;
+  } catch (error) {
     state.busy = true;
+    if (!(error instanceof Refused || error instanceof Trouble)) throw error;
+    alarm("question", error.message);
+    return false;
   }
 }
 

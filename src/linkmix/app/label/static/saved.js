@@ -59,6 +59,6 @@ export function taken(entry, reply) {
 }
 
 export function refused(error) {
-  say(`Not saved: ${error.message}.`);
+  say(`Not saved: ${error.message.replace(/\.$/, "")}.`);
   if (state.question) state.busy = false;
 }

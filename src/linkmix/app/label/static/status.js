@@ -1,6 +1,6 @@
 // News from the server, and what is shown of them on every view.
 
-import { ask, page, Refused, waiting } from "./api.js";
+import { ask, page, waiting } from "./api.js";
 import { drawClasses, loadClasses } from "./classes.js";
 import { drawFinish } from "./finish.js";
 import { drawLinkLists } from "./links.js";
@@ -9,18 +9,22 @@ import { alarm, chip, find, made, state, written } from "./page.js";
 import { drawHistory } from "./progress.js";
 import { nextQuestion } from "./question.js";
 import { drawReview } from "./review.js";
+import { Refused, Trouble } from "./trouble.js";
 import { shown } from "./views.js";
+
+let unasked = false; // whether the question could not be fetched
 
 // Asks the server for news and shows it.
 export async function look() {
   try {
     const reply = await ask(`/api/status?page=${page}&have=${state.status?.version ?? 0}`);
-    if (!waiting.length) alarm("");
+    alarm("news", "");
+    if (!state.question && !waiting.length && unasked) unasked = !(await nextQuestion());
     if (reply.status === 204) return;
     const before = state.status;
     state.status = await reply.json();
     if (state.status.table !== state.start.table) location.reload(); // the server was started with another table
-    if (!state.question && !waiting.length) await nextQuestion();
+    if (!state.question && !waiting.length) unasked = !(await nextQuestion());
     if (before?.refits !== state.status.refits) {
       await loadClasses();
       await recolour();
@@ -29,9 +33,8 @@ export async function look() {
     drawLinks();
     await drawView();
   } catch (error) {
-    const text = "The server cannot be reached. Start it again with the same command, and this page will continue.";
-    if (!waiting.length) alarm(error instanceof Refused ? error.message : text);
-    if (!(error instanceof Refused || error instanceof TypeError)) throw error;
+    if (!(error instanceof Refused || error instanceof Trouble)) throw error;
+    alarm("news", error.message);
   }
 }
 

@@ -17,5 +17,14 @@ function found(name) {
   }
 }
 
+function lasts() {
+  try {
+    return Boolean(window.localStorage);
+  } catch {
+    return false;
+  }
+}
+
+export const lasting = lasts(); // whether what is kept is there after a reload
 export const ofSession = found("sessionStorage");
 export const ofBrowser = found("localStorage");

@@ -56,6 +56,8 @@ class Origin:
         Values that stand for a missing one.
     typed : str
         The command.
+    raw_cells : bool
+        Whether texts are written as they are, also those that a spreadsheet would run.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Origin:
     reading: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     typed: str = "linkmix"
+    raw_cells: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -228,6 +231,7 @@ def write(
     nowhere: Sequence[str] | None = None,
     joined: Path | None = None,
     sheet: str | None = None,
+    raw: bool = False,
 ) -> Written:
     """Write labels, model and report: all of them, whatever happens, or none.
 
@@ -247,6 +251,8 @@ def write(
         Ids of points of no class, to write as well.
     joined : Path, optional
         The table, to write it again with the labels beside it; ``sheet`` is the sheet of a spreadsheet.
+    raw : bool, default=False
+        Whether to write texts as they are, also those that a spreadsheet would run; see `linkmix.tables.cells`.
 
     Returns
     -------
@@ -260,7 +266,7 @@ def write(
             calibrated = " (calibrated)" if result.calibrated else " (not calibrated)"
             columns = f"id, label, confidence and probability of each class{calibrated}"
             columns += "" if result.noise is None else "; noise is the probability of no class (not calibrated)"
-        found: dict[str, Any] = {"noise": result.noise, "names": result.names}
+        found: dict[str, Any] = {"noise": result.noise, "names": result.names, "raw": raw}
         id_name = result.points.id_column or "id"
         write_labels(place / LABELS, result.points.ids, result.labels, result.probabilities, id_name=id_name, **found)
         told[LABELS] = columns
@@ -275,10 +281,10 @@ def write(
         (place / REPORT).write_text(page(result), encoding="utf-8")
         told[REPORT] = "the classes, what sets them apart, and links worth a second look; open it in a browser"
         if links is not None:
-            write_links(place / LINKS, links, result.points.ids)
+            write_links(place / LINKS, links, result.points.ids, raw=raw)
             told[LINKS] = "the links, for linkmix fit"
         if nowhere is not None:
-            write_ids(place / NOISE, nowhere)
+            write_ids(place / NOISE, nowhere, raw=raw)
             told[NOISE] = "ids of points of no class, for linkmix fit --known-noise"
         earlier = _plan(folder, place, told)
     return Written(tuple((folder / name, what) for name, what in told.items()), earlier)

@@ -15,6 +15,7 @@ from linkmix.columns import MISSING
 from linkmix.links import Links
 from linkmix.links.table import COLUMNS, NEEDED, name_columns, parse_chosen, parse_confidence, parse_kind
 from linkmix.tables import text
+from linkmix.tables.cells import guarded
 from linkmix.tables.files import TextFile, ending_of, kind_of
 from linkmix.tables.ids import Ids, rows_of
 from linkmix.tables.sheets import read_sheet
@@ -185,7 +186,7 @@ def between_rows(lines: Sequence[LinkLine], pairs: Sequence[tuple[int, int]]) ->
     )
 
 
-def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
+def write_links(path: str | os.PathLike[str], links: Links, ids: Ids, *, raw: bool = False) -> None:
     """Write links to a file that `read_links` reads back as the same links.
 
     Parameters
@@ -196,6 +197,8 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
         The links, without relations of other kinds. Annotators are texts.
     ids : sequence of str
         Ids of the points, in their order.
+    raw : bool, default=False
+        Whether to write ids as they are, also those that a spreadsheet would run; see `linkmix.tables.cells`.
 
     Examples
     --------
@@ -221,7 +224,7 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
     else:
         separator = text.SEPARATORS.get(target.suffix.lower(), ",")
         lines = [separator.join(table)]
-        lines += [separator.join(map(_as_text, row.values())) for row in rows]
+        lines += [separator.join(_as_text(value, raw) for value in row.values()) for row in rows]
     with aside(target) as place:
         place.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="")
 
@@ -318,11 +321,11 @@ def _link_line(path: Path, line: int, fields: dict[str, Any], called: Mapping[st
     return LinkLine(line, fields["a"], fields["b"], is_must, confidence, fields.get("annotator") or None, chosen)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: Any, raw: bool) -> str:
     """A value of a table of links as it is written to a file."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "" if value is None else quoted(str(value))
+    return "" if value is None else quoted(str(value) if raw else guarded(str(value)))
 
 
 def _as_number(given: Any) -> Any:

@@ -1,15 +1,13 @@
 """Sheets of spreadsheets, as text with commas: the rest of the way is that of a CSV file."""
 
-import csv
 import datetime
-import io
 import zipfile
 from pathlib import Path
 from typing import Any
 
 from linkmix.basics.errors import BadFile
 from linkmix.tables.files import TextFile, ending_of
-from linkmix.tables.text import listed
+from linkmix.tables.text import as_line, listed
 
 
 def read_sheet(path: Path, name: str | None = None) -> TextFile:
@@ -51,14 +49,9 @@ def read_sheet(path: Path, name: str | None = None) -> TextFile:
     finally:
         book.close()
     n_columns = max((place for row in rows for place, value in enumerate(row, 1) if value), default=0)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for row in rows:
-        if any(row):
-            writer.writerow((row + [""] * n_columns)[:n_columns])
-        else:
-            text.write("\n")  # keeps the numbers of the rows below it
-    return TextFile(path, text.getvalue().encode())
+    # A row without values keeps the numbers of the rows below it.
+    lines = (as_line((row + [""] * n_columns)[:n_columns]) if any(row) else "\n" for row in rows)
+    return TextFile(path, "".join(lines).encode())
 
 
 def _text(value: Any) -> str:

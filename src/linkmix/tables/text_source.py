@@ -13,6 +13,7 @@ from linkmix.basics.errors import BadFile
 from linkmix.columns import MISSING
 from linkmix.data import scratch
 from linkmix.tables import text
+from linkmix.tables.cells import unguarded_column
 from linkmix.tables.files import Tally, TextFile
 from linkmix.tables.header import read_header
 from linkmix.tables.mistakes import find_mistakes, no_number
@@ -120,13 +121,20 @@ class Text:
         try:
             for table in self._tables(chosen, self._kinds):
                 n_read += table.num_rows
-                n_rows, columns = table.num_rows, {name: table.column(name) for name in chosen}
+                n_rows, columns = table.num_rows, {name: self._unguarded(table.column(name)) for name in chosen}
                 del table  # so that the memory of a column is freed once the reader is done with it
                 yield n_rows, columns
         except pa.ArrowInvalid as error:
             self._kinds[self._no_number(str(error), chosen)] = pa.string()
             raise ReadAgain from None
         self._check_rows(n_read)
+
+    def _unguarded(self, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
+        """Texts without the apostrophes that keep spreadsheets from running them."""
+        import pyarrow as pa
+
+        is_as_it_is = self.file.sheet is not None or not pa.types.is_string(column.type)
+        return column if is_as_it_is or not self._counted.has_guards else unguarded_column(column)
 
     def as_numbers(self, name: str, column: "pa.ChunkedArray") -> Floats:
         """Values of a column, NaN where there is none."""

@@ -10,6 +10,7 @@ from linkmix.app.cli.options import (
     Reading,
     out_option,
     points_argument,
+    raw_cells_option,
     reading_options,
     seed_option,
     wrong_option,
@@ -60,6 +61,7 @@ DEFAULT_PORT = 8765
     help="Port to listen at; 0 for any that is free.",
 )
 @click.option("--no-browser", is_flag=True, help="Do not open a browser, only print the address.")
+@raw_cells_option
 @seed_option
 @out_option("linkmix-out", "labels, model, report and links")
 def label(
@@ -73,6 +75,7 @@ def label(
     host: str,
     port: int,
     no_browser: bool,
+    raw_cells: bool,
     seed: int,
     folder: Path,
 ) -> None:
@@ -116,7 +119,7 @@ def label(
                 links,
                 points.parent,
                 out=folder,
-                origin=Origin(points, links, reading.as_typed_with_id, reading.missing, typed("label")),
+                origin=Origin(points, links, reading.as_typed_with_id, reading.missing, typed("label"), raw_cells),
                 wrong=wrong,
                 noise=noise,
                 n_audit=audit,

@@ -30,6 +30,8 @@ class Files:
         Collects the answers.
     noise : bool
         Whether points may belong to no class.
+    raw : bool, default=False
+        Whether texts are written as they are, also those that a spreadsheet would run.
 
     Attributes
     ----------
@@ -41,8 +43,10 @@ class Files:
     links_path, noise_path : Path
     """
 
-    def __init__(self, points: Points, links_path: str | Path, said: Answers, noise: bool) -> None:
-        self.points, self.noise = points, noise
+    def __init__(
+        self, points: Points, links_path: str | Path, said: Answers, noise: bool, *, raw: bool = False
+    ) -> None:
+        self.points, self.noise, self._raw = points, noise, raw
         self.links_path = Path(links_path)
         self.noise_path = self.links_path.with_name(f"{self.links_path.stem}-noise.csv")
         self._there: str | None = None  # digest of the file of links
@@ -99,7 +103,7 @@ class Files:
         path = self.links_path
         try:
             with aside(path) as place:
-                write_links(place, as_links(links), self.points.ids)
+                write_links(place, as_links(links), self.points.ids, raw=self._raw)
                 digest = _digest(place)
                 with lock:
                     if self.record.written[-1:] != (digest,):
@@ -108,7 +112,7 @@ class Files:
             if self.noise:
                 path = self.noise_path
                 with aside(path) as place:
-                    write_ids(place, [str(self.points.ids[answer.a]) for answer in nowhere])
+                    write_ids(place, [str(self.points.ids[answer.a]) for answer in nowhere], raw=self._raw)
             return None
         except OSError as error:
             return f"{path} could not be written: {error.strerror}."

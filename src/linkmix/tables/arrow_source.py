@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -105,10 +106,13 @@ class Typed(ABC):
 
     def batches(self) -> Iterator[tuple[int, Columns]]:
         """Number of rows and all chosen columns, batch by batch."""
+        import pyarrow as pa
+
         self.done = 0
         if not self._chosen:
             yield self.size, {}
-        for batch in self._tables(self._chosen):
+        no_rows = pa.schema([(name, self._types[name]) for name in self._chosen]).empty_table()
+        for batch in chain(self._tables(self._chosen), () if self.size else [no_rows]):
             self.done += batch.num_rows
             yield batch.num_rows, {name: batch.column(name) for name in self._chosen}
 

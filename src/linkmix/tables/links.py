@@ -20,7 +20,10 @@ from linkmix.tables.files import TextFile, ending_of, kind_of
 from linkmix.tables.ids import Ids, rows_of
 from linkmix.tables.sheets import read_sheet
 from linkmix.tables.sources import ReadAgain, open_file
-from linkmix.tables.text import as_file, quoted
+from linkmix.tables.text import as_file, quoted, shortened
+
+DIGITS = 18
+"""Digits of a row number that any table could have."""
 
 
 @dataclass(frozen=True)
@@ -274,11 +277,14 @@ def _from_cop(file: TextFile) -> Iterator[LinkLine | BadFile]:
     for line, content in _lines(file):
         parts = content.split()
         if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts[:2]):
-            yield BadFile(path, f"{content!r} is not two row numbers and 1 or -1: correct the line", line)
+            yield BadFile(path, f"{shortened(content)} is not two row numbers and 1 or -1: correct the line", line)
         elif parts[2] not in ("1", "-1"):
-            yield BadFile(path, f"{parts[2]!r} is neither 1 (must-link) nor -1 (cannot-link): use one of them", line)
+            yield BadFile(
+                path, f"{shortened(parts[2])} is neither 1 (must-link) nor -1 (cannot-link): use one of them", line
+            )
         else:
-            yield LinkLine(line, int(parts[0]), int(parts[1]), parse_kind(parts[2]))
+            a, b = (int(part) if len(part) <= DIGITS else 10**DIGITS for part in parts[:2])  # more than any table has
+            yield LinkLine(line, a, b, parse_kind(parts[2]))
 
 
 def _from_json(file: TextFile) -> Iterator[LinkLine | BadFile]:
@@ -290,8 +296,10 @@ def _json_line(path: Path, line: int, content: str) -> LinkLine | BadFile:
         fields = json.loads(content)
     except json.JSONDecodeError as error:
         return BadFile(path, f"is not JSON ({error.msg}, character {error.colno}): correct it", line)
+    except (ValueError, RecursionError):
+        return BadFile(path, f"holds a number of thousands of digits, or is nested too deep: write {_EXAMPLE}", line)
     if not isinstance(fields, dict):
-        return BadFile(path, f"{content!r} is not an object: write one such as {_EXAMPLE}", line)
+        return BadFile(path, f"{shortened(content)} is not an object: write one such as {_EXAMPLE}", line)
     for name in NEEDED:
         if name not in fields:
             return BadFile(path, f"has no {name!r}: write an object such as {_EXAMPLE}", line)
@@ -315,7 +323,7 @@ def _link_line(path: Path, line: int, fields: dict[str, Any], called: Mapping[st
         column = "confidence"
         confidence = parse_confidence(_as_number(fields.get(column)))
         column = "chosen"
-        chosen = parse_chosen(fields.get(column) or None)
+        chosen = parse_chosen(None if fields.get(column) == "" else fields.get(column))
     except ValueError as error:
         return BadFile(path, str(error), line, called[column])
     return LinkLine(line, fields["a"], fields["b"], is_must, confidence, fields.get("annotator") or None, chosen)

@@ -288,6 +288,7 @@ def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats
     ndarray of shape (n_rows, n_columns)
     """
     source, names = open_file(path, columns), list(columns)
+    _check_choice(source, None, columns, (), {}, ())
     source.choose(names, (), names)
     while True:
         try:

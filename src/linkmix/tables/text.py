@@ -125,16 +125,18 @@ def own_names(path: Path, names: Sequence[str]) -> tuple[list[str], tuple[str, .
     ['size', 'column2', 'size_2']
     """
     found: list[str] = []
+    taken, given = set[str](), set(names)
     alike: dict[str, list[str]] = {}
     for place, name in enumerate(names, 1):
         name = name if name.strip() else ""
         own = base = name or f"column{place}"
         number = 1
-        while own in found or (own != name and own in names):
+        while own in taken or (own != name and own in given):
             number += 1
             own = f"{base}_{number}"
         alike.setdefault(name, []).append(own)
         found.append(own)
+        taken.add(own)
     remarks = []
     for name, owns in alike.items():
         if not name:

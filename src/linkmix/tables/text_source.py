@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 Columns = dict[str, "pa.ChunkedArray"]
 
 
+LONGEST_LINE = 2**30
+"""Bytes of the longest line that is read."""
+
+
 class ReadAgain(Exception):
     """A column is not what the beginning of the file suggested: read the file again."""
 
@@ -58,6 +62,7 @@ class Text:
         self.missing = MISSING | frozenset(missing)
         self._gaps = gaps_among(missing)
         self._kinds: dict[str, pa.DataType] = {}
+        self._block = 2**20  # bytes that Arrow parses at once, at least a line
         self._wanted: tuple[str, ...] = ()
         self._blank: set[str] = set()  # columns without a value in the first block of the file
 
@@ -125,6 +130,8 @@ class Text:
                 del table  # so that the memory of a column is freed once the reader is done with it
                 yield n_rows, columns
         except pa.ArrowInvalid as error:
+            if self._has_long_line(error):
+                raise ReadAgain from None
             self._kinds[self._no_number(str(error), chosen)] = pa.string()
             raise ReadAgain from None
         self._check_rows(n_read)
@@ -187,9 +194,11 @@ class Text:
         try:
             with self.file.open() as file, csv.open_csv(_as_arrow(file), **self._options(names, None)) as reader:
                 schema = reader.schema
-        except pa.ArrowInvalid:
+        except pa.ArrowInvalid as error:
+            if self._has_long_line(error):
+                return self._guess(names)
             self._n_records()
-            raise
+            raise BadFile(self.path, f"{error}: correct the file") from None
         self._blank = {name for name in names if pa.types.is_null(schema.field(name).type)}
         numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)
         return {
@@ -248,7 +257,9 @@ class Text:
 
         n_skipped = 0 if self.header.is_data else 1
         return {
-            "read_options": csv.ReadOptions(column_names=self.names, skip_rows_after_names=n_skipped),
+            "read_options": csv.ReadOptions(
+                column_names=self.names, skip_rows_after_names=n_skipped, block_size=self._block
+            ),
             "parse_options": csv.ParseOptions(delimiter=self.separator, newlines_in_values=self._has_quotes),
             "convert_options": csv.ConvertOptions(
                 include_columns=names,
@@ -258,6 +269,15 @@ class Text:
                 quoted_strings_can_be_null=True,
             ),
         }
+
+    def _has_long_line(self, error: "pa.ArrowInvalid") -> bool:
+        """Whether a line is longer than what Arrow parses at once, which is more from now on."""
+        if "straddling" not in str(error):
+            return False
+        if self._block >= LONGEST_LINE:
+            raise BadFile(self.path, f"a line is longer than {LONGEST_LINE:,} bytes: is a quote or line break missing?")
+        self._block *= 8
+        return True
 
     def _no_number(self, message: str, names: list[str]) -> str:
         """The column that made Arrow fail; an error if it failed for another reason."""

@@ -24,6 +24,7 @@ import numpy as np
 from linkmix.app.models import Saved, as_given
 from linkmix.app.report import Result, page
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.files import may_run
 from linkmix.links import Links
 from linkmix.mixture import model_file
 from linkmix.mixture.calibration import Quality
@@ -328,33 +329,25 @@ def _plan(folder: Path, place: Path, names: Mapping[str, object]) -> Path | None
 def recover(folder: Path) -> bool:
     """Complete what a crash has interrupted, or remove it; return whether there was something to complete."""
     for left in folder.glob(f"{_UNFINISHED}-*"):
-        if not _is_running(left.name.split("-")[1]):
+        if not may_run(left.name.split("-")[1]):
             shutil.rmtree(left, ignore_errors=True)
-    complete = folder / _COMPLETE
-    if not (complete / _PLAN).is_file():
+    return complete(folder)
+
+
+def complete(folder: Path) -> bool:
+    """Move files to their places that a crash has kept from there; return whether there were any."""
+    there = folder / _COMPLETE
+    if not (there / _PLAN).is_file():
         return False
-    plan = json.loads((complete / _PLAN).read_text(encoding="utf-8"))
+    plan = json.loads((there / _PLAN).read_text(encoding="utf-8"))
     for name in plan["there"]:
-        is_old = name not in plan["names"] or (complete / name).is_file()
+        is_old = name not in plan["names"] or (there / name).is_file()
         if is_old and (folder / name).is_file():
             (folder / plan["earlier"]).mkdir(exist_ok=True)
             (folder / name).replace(folder / plan["earlier"] / name)
     for name in plan["names"]:
-        if (complete / name).is_file():
-            (complete / name).replace(folder / name)
-    (complete / _PLAN).unlink()
-    complete.rmdir()
-    return True
-
-
-def _is_running(process: str) -> bool:
-    """Whether there is a process of this number; if that cannot be told, there may be one."""
-    if sys.platform == "win32" or not process.isdigit():
-        return True
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+        if (there / name).is_file():
+            (there / name).replace(folder / name)
+    (there / _PLAN).unlink()
+    there.rmdir()
     return True

@@ -125,15 +125,14 @@ def own_names(path: Path, names: Sequence[str]) -> tuple[list[str], tuple[str, .
     ['size', 'column2', 'size_2']
     """
     found: list[str] = []
-    taken, given = set[str](), set(names)
+    taken, given, numbers = set[str](), set(names), dict[str, int]()
     alike: dict[str, list[str]] = {}
     for place, name in enumerate(names, 1):
         name = name if name.strip() else ""
         own = base = name or f"column{place}"
-        number = 1
         while own in taken or (own != name and own in given):
-            number += 1
-            own = f"{base}_{number}"
+            numbers[base] = numbers.get(base, 1) + 1
+            own = f"{base}_{numbers[base]}"
         alike.setdefault(name, []).append(own)
         found.append(own)
         taken.add(own)

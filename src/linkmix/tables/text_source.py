@@ -16,7 +16,7 @@ from linkmix.tables import text
 from linkmix.tables.cells import unguarded_column
 from linkmix.tables.files import Tally, TextFile
 from linkmix.tables.header import read_header
-from linkmix.tables.mistakes import find_mistakes, no_number
+from linkmix.tables.mistakes import NO_ROWS, find_mistakes, no_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -197,7 +197,8 @@ class Text:
         except pa.ArrowInvalid as error:
             if self._has_long_line(error):
                 return self._guess(names)
-            self._n_records()
+            if self._n_records() == (not self.header.is_data):
+                raise BadFile(self.path, NO_ROWS) from None
             raise BadFile(self.path, f"{error}: correct the file") from None
         self._blank = {name for name in names if pa.types.is_null(schema.field(name).type)}
         numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)
@@ -272,18 +273,19 @@ class Text:
 
     def _has_long_line(self, error: "pa.ArrowInvalid") -> bool:
         """Whether a line is longer than what Arrow parses at once, which is more from now on."""
-        if "straddling" not in str(error):
+        if "straddling" not in str(error) or self._block > self.n_bytes:
             return False
         if self._block >= LONGEST_LINE:
             raise BadFile(self.path, f"a line is longer than {LONGEST_LINE:,} bytes: is a quote or line break missing?")
-        self._block *= 8
+        self._block = min(8 * self._block, LONGEST_LINE)
         return True
 
     def _no_number(self, message: str, names: list[str]) -> str:
         """The column that made Arrow fail; an error if it failed for another reason."""
         import pyarrow as pa
 
-        self._n_records()
+        if self._n_records() == (not self.header.is_data):
+            raise BadFile(self.path, NO_ROWS)
         for name in names:  # Arrow names a column by its number among all, or by nothing
             if pa.types.is_floating(self._kinds[name]):
                 try:

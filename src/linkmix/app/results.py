@@ -24,6 +24,7 @@ import numpy as np
 from linkmix.app.models import Saved, as_given
 from linkmix.app.report import Result, page
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.files import may_run
 from linkmix.links import Links
 from linkmix.mixture import model_file
 from linkmix.mixture.calibration import Quality
@@ -56,6 +57,8 @@ class Origin:
         Values that stand for a missing one.
     typed : str
         The command.
+    raw_cells : bool
+        Whether texts are written as they are, also those that a spreadsheet would run.
 
     Examples
     --------
@@ -71,6 +74,7 @@ class Origin:
     reading: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     typed: str = "linkmix"
+    raw_cells: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -228,6 +232,7 @@ def write(
     nowhere: Sequence[str] | None = None,
     joined: Path | None = None,
     sheet: str | None = None,
+    raw: bool = False,
 ) -> Written:
     """Write labels, model and report: all of them, whatever happens, or none.
 
@@ -247,6 +252,8 @@ def write(
         Ids of points of no class, to write as well.
     joined : Path, optional
         The table, to write it again with the labels beside it; ``sheet`` is the sheet of a spreadsheet.
+    raw : bool, default=False
+        Whether to write texts as they are, also those that a spreadsheet would run; see `linkmix.tables.cells`.
 
     Returns
     -------
@@ -260,7 +267,7 @@ def write(
             calibrated = " (calibrated)" if result.calibrated else " (not calibrated)"
             columns = f"id, label, confidence and probability of each class{calibrated}"
             columns += "" if result.noise is None else "; noise is the probability of no class (not calibrated)"
-        found: dict[str, Any] = {"noise": result.noise, "names": result.names}
+        found: dict[str, Any] = {"noise": result.noise, "names": result.names, "raw": raw}
         id_name = result.points.id_column or "id"
         write_labels(place / LABELS, result.points.ids, result.labels, result.probabilities, id_name=id_name, **found)
         told[LABELS] = columns
@@ -275,10 +282,10 @@ def write(
         (place / REPORT).write_text(page(result), encoding="utf-8")
         told[REPORT] = "the classes, what sets them apart, and links worth a second look; open it in a browser"
         if links is not None:
-            write_links(place / LINKS, links, result.points.ids)
+            write_links(place / LINKS, links, result.points.ids, raw=raw)
             told[LINKS] = "the links, for linkmix fit"
         if nowhere is not None:
-            write_ids(place / NOISE, nowhere)
+            write_ids(place / NOISE, nowhere, raw=raw)
             told[NOISE] = "ids of points of no class, for linkmix fit --known-noise"
         earlier = _plan(folder, place, told)
     return Written(tuple((folder / name, what) for name, what in told.items()), earlier)
@@ -322,33 +329,25 @@ def _plan(folder: Path, place: Path, names: Mapping[str, object]) -> Path | None
 def recover(folder: Path) -> bool:
     """Complete what a crash has interrupted, or remove it; return whether there was something to complete."""
     for left in folder.glob(f"{_UNFINISHED}-*"):
-        if not is_running(left.name.split("-")[1]):
+        if not may_run(left.name.split("-")[1]):
             shutil.rmtree(left, ignore_errors=True)
-    complete = folder / _COMPLETE
-    if not (complete / _PLAN).is_file():
+    return complete(folder)
+
+
+def complete(folder: Path) -> bool:
+    """Move files to their places that a crash has kept from there; return whether there were any."""
+    there = folder / _COMPLETE
+    if not (there / _PLAN).is_file():
         return False
-    plan = json.loads((complete / _PLAN).read_text(encoding="utf-8"))
+    plan = json.loads((there / _PLAN).read_text(encoding="utf-8"))
     for name in plan["there"]:
-        is_old = name not in plan["names"] or (complete / name).is_file()
+        is_old = name not in plan["names"] or (there / name).is_file()
         if is_old and (folder / name).is_file():
             (folder / plan["earlier"]).mkdir(exist_ok=True)
             (folder / name).replace(folder / plan["earlier"] / name)
     for name in plan["names"]:
-        if (complete / name).is_file():
-            (complete / name).replace(folder / name)
-    (complete / _PLAN).unlink()
-    complete.rmdir()
-    return True
-
-
-def is_running(process: str) -> bool:
-    """Whether there is a process of this number; if that cannot be told, there may be one."""
-    if sys.platform == "win32" or not process.isdigit():
-        return True
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+        if (there / name).is_file():
+            (there / name).replace(folder / name)
+    (there / _PLAN).unlink()
+    there.rmdir()
     return True

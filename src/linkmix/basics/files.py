@@ -1,6 +1,8 @@
 """Writes files atomically: completely or not at all."""
 
 import os
+import re
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` to write to; at the end, the file written there replaces ``path``.
 
     If anything goes wrong before the end, an interrupt included, the temporary file is removed and an earlier file
-    stays as it was.
+    stays as it was. One that a killed process has left is removed as well.
 
     Parameters
     ----------
@@ -35,6 +37,7 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['notes.txt']
     """
     target = Path(path)
+    sweep(target)
     place = target.with_name(f".{target.stem}.{os.getpid()}-{threading.get_ident()}{target.suffix}")
     try:
         yield place
@@ -43,3 +46,32 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
         place.replace(target)
     finally:
         place.unlink(missing_ok=True)
+
+
+def sweep(target: Path) -> None:
+    """Remove temporary files of a file that processes have left which are no longer there."""
+    stem, suffix = re.escape(target.stem), re.escape(target.suffix)
+    ours = re.compile(rf"\.+{stem}(\.(?P<process>\d+)-\d+)+{suffix}")
+    for name in os.listdir(target.parent) if target.parent.is_dir() else ():
+        found = ours.fullmatch(name)
+        if found is not None and not may_run(found["process"]):
+            target.with_name(name).unlink(missing_ok=True)
+
+
+def may_run(process: str) -> bool:
+    """Whether there is a process of this number; if that cannot be told, there may be one.
+
+    Examples
+    --------
+    >>> may_run(str(os.getpid())), may_run("2147483646")
+    (True, False)
+    """
+    if sys.platform == "win32" or not process.isdigit():
+        return True
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,7 +1,9 @@
 """A table in a Parquet or Feather file, read once or again in batches of rows."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
+MOST_MEMORY = 2**44
+"""Bytes that nobody asks for but a damaged file."""
 _PANDAS_INDEX = "__index_level_"
 
 
@@ -47,17 +51,17 @@ class Typed(ABC):
     kind: str
 
     def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
-        import pyarrow as pa
-
         self.path = path
         try:
             schema, self.size = self._look()
-        except (pa.ArrowInvalid, OSError) as error:
+            names = schema.names
+        except _damage() as error:
+            _raise_memory_error(error)
             raise BadFile(path, f"is not a complete {self.kind} file ({_reason(error)}): write it again") from None
-        kept = [name for name in schema.names if not name.startswith(_PANDAS_INDEX)]
+        kept = [name for name in names if not name.startswith(_PANDAS_INDEX)]
         self.names, self.remarks = text.own_names(path, kept)
-        self._all, _ = text.own_names(path, schema.names)
-        self._renamed = self._all != schema.names
+        self._all, _ = text.own_names(path, names)
+        self._renamed = self._all != names
         self.id_column: str | None = None
         self.done = 0
         self.n_bytes = 8 * self.size * len(self.names)
@@ -105,10 +109,13 @@ class Typed(ABC):
 
     def batches(self) -> Iterator[tuple[int, Columns]]:
         """Number of rows and all chosen columns, batch by batch."""
+        import pyarrow as pa
+
         self.done = 0
         if not self._chosen:
             yield self.size, {}
-        for batch in self._tables(self._chosen):
+        no_rows = pa.schema([(name, self._types[name]) for name in self._chosen]).empty_table()
+        for batch in chain(self._tables(self._chosen), () if self.size else [no_rows]):
             self.done += batch.num_rows
             yield batch.num_rows, {name: batch.column(name) for name in self._chosen}
 
@@ -160,11 +167,17 @@ class Typed(ABC):
         import pyarrow as pa
 
         n_rows = portion_rows(len(names)) if self.is_large else max(self.size, 1)
+        n_read = 0
         try:
             for batch in self._read(n_rows, None if self._renamed else names):
+                batch.validate(full=True)  # lengths of texts in a damaged file may point anywhere
+                n_read += batch.num_rows
                 table = pa.Table.from_batches([batch])
                 yield table.rename_columns(self._all).select(names) if self._renamed else table
-        except (pa.ArrowInvalid, OSError) as error:
+            if n_read != self.size:
+                raise pa.ArrowInvalid(f"{n_read:,} rows of {self.size:,}")
+        except _damage() as error:
+            _raise_memory_error(error)
             raise BadFile(self.path, f"is damaged ({_reason(error)}): write it again") from None
 
 
@@ -216,6 +229,20 @@ class Feather(Typed):
                 batch = file.get_batch(place)
                 batch = batch if names is None else batch.select(names)
                 yield from (batch.slice(first, n_rows) for first in range(0, batch.num_rows, n_rows))
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """Errors that a damaged file may lead to; one of them is memory for more than any file holds."""
+    import pyarrow as pa
+
+    return (pa.ArrowException, OSError, UnicodeDecodeError)
+
+
+def _raise_memory_error(error: Exception) -> None:
+    """Raise an error again that says that there is too little memory, unless no machine has as much as is asked for."""
+    asked_for = max(map(int, re.findall(r"\d+", str(error))), default=0)
+    if isinstance(error, MemoryError) and asked_for < MOST_MEMORY:
+        raise error
 
 
 def _reason(error: Exception) -> str:

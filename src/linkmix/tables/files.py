@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from linkmix.basics.errors import BadFile
+from linkmix.tables.cells import may_be_guarded
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 PARQUET_ENDINGS = (".parquet", ".pq")
@@ -134,6 +135,8 @@ class Tally:
         Number of lines; the last one may have no line break.
     has_quotes : bool
         Whether there was any quote.
+    has_guards : bool
+        Whether there may be a cell behind an apostrophe.
     """
 
     closed = False
@@ -142,7 +145,7 @@ class Tally:
         self._file = file
         self._n_breaks = 0
         self._last = b"\n"
-        self.has_quotes = False
+        self.has_quotes = self.has_guards = False
 
     def read(self, n: int = -1) -> bytes:
         """The next bytes."""
@@ -152,6 +155,7 @@ class Tally:
         """Count some bytes, and give them back."""
         self._n_breaks += block.count(b"\n")
         self.has_quotes = self.has_quotes or b'"' in block
+        self.has_guards = self.has_guards or may_be_guarded(self._last + block)
         self._last = block[-1:] or self._last
         return block
 

@@ -1,6 +1,5 @@
 """Files that list points by their ids: a column named id, or one id on each line."""
 
-import csv
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,13 +9,16 @@ import numpy as np
 from linkmix.basics.arrays import Ints
 from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
-from linkmix.tables.ids import Ids
+from linkmix.tables.cells import guarded
+from linkmix.tables.files import TextFile
+from linkmix.tables.ids import Ids, rows_of
+from linkmix.tables.text import as_file, check_text, quoted, records
 
 
-def write_ids(path: str | os.PathLike[str], ids: Iterable[str]) -> None:
-    """Write ids as a CSV file with one column, id."""
+def write_ids(path: str | os.PathLike[str], ids: Iterable[str], *, raw: bool = False) -> None:
+    """Write ids as a CSV file with one column, id; raw ones may be run by a spreadsheet, see `linkmix.tables.cells`."""
     with aside(Path(path)) as place, place.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([["id"], *([one] for one in ids)])
+        file.writelines(f"{quoted(one if raw else guarded(one))}\n" for one in ("id", *ids))
 
 
 def read_ids(path: str | os.PathLike[str], ids: Ids) -> Ints:
@@ -47,19 +49,17 @@ def read_ids(path: str | os.PathLike[str], ids: Ids) -> Ints:
     >>> read_ids(file, ["a", "b", "c"]).tolist()
     [0, 2]
     """
-    row_of = {str(value): row for row, value in enumerate(ids)}
-    rows, column = set(), 0
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        for number, line in enumerate(csv.reader(file), start=1):
-            if number == 1 and "id" in line:
-                column = line.index("id")
-                continue
-            value = line[column] if len(line) > column else ""
-            if not value and not any(line):
-                continue
-            if value not in row_of:
-                raise BadFile(
-                    path, f"line {number} names {value!r}, which is not among the ids of the points: correct it"
-                )
-            rows.add(row_of[value])
-    return np.array(sorted(rows), dtype=np.int64)
+    file = TextFile(as_file(path))
+    check_text(file)
+    found, column = [], 0
+    for place, (line, record) in enumerate(records(file, ",")):
+        if place == 0 and "id" in record:
+            column = record.index("id")
+        elif any(record):
+            found.append((line, record[column] if len(record) > column else ""))
+    row_of = rows_of(ids, {value for _, value in found})
+    unknown = "is not among the ids of the points: correct it"
+    mistakes = [BadFile(path, f"{value!r} {unknown}", line) for line, value in found if value not in row_of]
+    if mistakes:
+        raise BadFile.gathered(mistakes)
+    return np.array(sorted({row_of[value] for _, value in found}), dtype=np.int64)

@@ -1,6 +1,5 @@
 """The input table with the labels beside it, every value as it stood in the file."""
 
-import csv
 import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -9,6 +8,7 @@ from pathlib import Path
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.files import aside
 from linkmix.tables import text
+from linkmix.tables.cells import guarded
 from linkmix.tables.ids import BLOCK
 from linkmix.tables.labels import label_columns, label_names
 from linkmix.tables.parts import files_of
@@ -26,6 +26,7 @@ def write_joined(
     names: Sequence[str] = (),
     wanted: Sequence[str] = (),
     sheet: str | None = None,
+    raw: bool = False,
 ) -> None:
     r"""Write a table as CSV with labels, the confidence in them and the probability of each class as its last columns.
 
@@ -47,6 +48,8 @@ def write_joined(
         Names that the columns should have, if the first line of a file can be read in two ways.
     sheet : str, optional
         Sheet of a spreadsheet; by default the first one.
+    raw : bool, default=False
+        Whether to write texts as they are, also those that a spreadsheet would run; see `linkmix.tables.cells`.
 
     Examples
     --------
@@ -63,22 +66,31 @@ def write_joined(
     """
     sources = [open_file(file, wanted, sheet=sheet) for file in files_of(Path(points))]
     given = sources[0].names
-    rows = (record for source in sources for record in _records(source, given))
+    rows = (record for source in sources for record in _records(source, given, raw))
+    names = names if raw else [guarded(name) for name in names]
     with aside(Path(path)) as place, place.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(own_names(Path(points), [*given, *label_names(probabilities, noise, names)])[0])
+        header = own_names(Path(points), [*given, *label_names(probabilities, noise, names)])[0]
+        file.write(text.as_line(header if raw else map(guarded, header)))
         for first in range(0, len(labels), BLOCK):
             found = [column.tolist() for column in label_columns(labels, probabilities, noise, names, first)]
             block = zip(*found, strict=True)
-            writer.writerows([*record, *own] for own, record in zip(block, islice(rows, len(found[0])), strict=True))
+            both = zip(islice(rows, len(found[0])), block, strict=True)
+            file.writelines(text.as_line([*record, *own]) for record, own in both)
 
 
-def _records(source: Text | Typed, names: list[str]) -> Iterator[list[str]]:
+def _records(source: Text | Typed, names: list[str], raw: bool) -> Iterator[list[str]]:
     """All rows of a file as texts, in the order of the columns of the first file."""
+    is_text = isinstance(source, Text) and source.file.sheet is None
+    for record in _as_written(source, names):
+        # An apostrophe of a text file stays as it is: it is read in the same way again.
+        yield record if raw else [cell if is_text and cell[:1] == "'" else guarded(cell) for cell in record]
+
+
+def _as_written(source: Text | Typed, names: list[str]) -> Iterator[list[str]]:
     places = [source.names.index(name) for name in names]
     in_order = places == list(range(len(names)))
     if isinstance(source, Text):
-        records = text.records(source.file, source.separator)
+        records = text.records(source.file, source.separator, as_written=True)
         for _, record in islice(records, 0 if source.header.is_data else 1, None):
             yield record if in_order else [record[place] for place in places]
         return

@@ -9,6 +9,7 @@ import numpy as np
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.files import aside
+from linkmix.tables.cells import guarded, guarded_column
 from linkmix.tables.ids import BLOCK, IdColumn, Ids
 from linkmix.tables.text import SPECIAL, quoted
 
@@ -28,6 +29,7 @@ def write_labels(
     noise: Floats | None = None,
     names: Sequence[str] = (),
     id_name: str = "id",
+    raw: bool = False,
 ) -> None:
     """Write labels as a CSV file: id, label, the confidence in it, and the probability of each class.
 
@@ -48,6 +50,8 @@ def write_labels(
         Name of each class, if they have names: these are then the labels. That of no class is -1.
     id_name : str, default="id"
         Name of the first column.
+    raw : bool, default=False
+        Whether to write texts as they are, also those that a spreadsheet would run; see `linkmix.tables.cells`.
 
     Examples
     --------
@@ -64,7 +68,9 @@ def write_labels(
     import pyarrow as pa
     from pyarrow import csv
 
-    header = [quoted(id_name), *map(quoted, label_names(probabilities, noise, names))]
+    header = [id_name, *label_names(probabilities, noise, names)]
+    header = [quoted(name if raw else guarded(name)) for name in header]
+    names = names if raw else [guarded(name) for name in names]
     starts = range(0, len(labels), BLOCK)
     # Arrow puts quotes around all texts or around none.
     plain = all(_is_plain(_cut(ids, first)) for first in starts) and all(quoted(name) == name for name in names)
@@ -73,7 +79,8 @@ def write_labels(
         file.write((",".join(header) + "\n").encode())
         for first in starts:
             columns = label_columns(labels, probabilities, noise, names, first)
-            csv.write_csv(pa.table([_cut(ids, first), *columns], header), file, options)
+            cells = _cut(ids, first) if raw else guarded_column(_cut(ids, first))
+            csv.write_csv(pa.table([cells, *columns], header), file, options)
 
 
 def label_names(probabilities: Floats | None, noise: Floats | None, names: Sequence[str] = ()) -> list[str]:

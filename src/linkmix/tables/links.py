@@ -15,11 +15,15 @@ from linkmix.columns import MISSING
 from linkmix.links import Links
 from linkmix.links.table import COLUMNS, NEEDED, name_columns, parse_chosen, parse_confidence, parse_kind
 from linkmix.tables import text
+from linkmix.tables.cells import guarded
 from linkmix.tables.files import TextFile, ending_of, kind_of
 from linkmix.tables.ids import Ids, rows_of
 from linkmix.tables.sheets import read_sheet
 from linkmix.tables.sources import ReadAgain, open_file
-from linkmix.tables.text import as_file, quoted
+from linkmix.tables.text import as_file, quoted, shortened
+
+DIGITS = 18
+"""Digits of a row number that any table could have."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ def between_rows(lines: Sequence[LinkLine], pairs: Sequence[tuple[int, int]]) ->
     )
 
 
-def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
+def write_links(path: str | os.PathLike[str], links: Links, ids: Ids, *, raw: bool = False) -> None:
     """Write links to a file that `read_links` reads back as the same links.
 
     Parameters
@@ -196,6 +200,8 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
         The links, without relations of other kinds. Annotators are texts.
     ids : sequence of str
         Ids of the points, in their order.
+    raw : bool, default=False
+        Whether to write ids as they are, also those that a spreadsheet would run; see `linkmix.tables.cells`.
 
     Examples
     --------
@@ -221,7 +227,7 @@ def write_links(path: str | os.PathLike[str], links: Links, ids: Ids) -> None:
     else:
         separator = text.SEPARATORS.get(target.suffix.lower(), ",")
         lines = [separator.join(table)]
-        lines += [separator.join(map(_as_text, row.values())) for row in rows]
+        lines += [separator.join(_as_text(value, raw) for value in row.values()) for row in rows]
     with aside(target) as place:
         place.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="")
 
@@ -271,11 +277,14 @@ def _from_cop(file: TextFile) -> Iterator[LinkLine | BadFile]:
     for line, content in _lines(file):
         parts = content.split()
         if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts[:2]):
-            yield BadFile(path, f"{content!r} is not two row numbers and 1 or -1: correct the line", line)
+            yield BadFile(path, f"{shortened(content)} is not two row numbers and 1 or -1: correct the line", line)
         elif parts[2] not in ("1", "-1"):
-            yield BadFile(path, f"{parts[2]!r} is neither 1 (must-link) nor -1 (cannot-link): use one of them", line)
+            yield BadFile(
+                path, f"{shortened(parts[2])} is neither 1 (must-link) nor -1 (cannot-link): use one of them", line
+            )
         else:
-            yield LinkLine(line, int(parts[0]), int(parts[1]), parse_kind(parts[2]))
+            a, b = (int(part) if len(part) <= DIGITS else 10**DIGITS for part in parts[:2])  # more than any table has
+            yield LinkLine(line, a, b, parse_kind(parts[2]))
 
 
 def _from_json(file: TextFile) -> Iterator[LinkLine | BadFile]:
@@ -287,8 +296,10 @@ def _json_line(path: Path, line: int, content: str) -> LinkLine | BadFile:
         fields = json.loads(content)
     except json.JSONDecodeError as error:
         return BadFile(path, f"is not JSON ({error.msg}, character {error.colno}): correct it", line)
+    except (ValueError, RecursionError):
+        return BadFile(path, f"holds a number of thousands of digits, or is nested too deep: write {_EXAMPLE}", line)
     if not isinstance(fields, dict):
-        return BadFile(path, f"{content!r} is not an object: write one such as {_EXAMPLE}", line)
+        return BadFile(path, f"{shortened(content)} is not an object: write one such as {_EXAMPLE}", line)
     for name in NEEDED:
         if name not in fields:
             return BadFile(path, f"has no {name!r}: write an object such as {_EXAMPLE}", line)
@@ -312,17 +323,17 @@ def _link_line(path: Path, line: int, fields: dict[str, Any], called: Mapping[st
         column = "confidence"
         confidence = parse_confidence(_as_number(fields.get(column)))
         column = "chosen"
-        chosen = parse_chosen(fields.get(column) or None)
+        chosen = parse_chosen(None if fields.get(column) == "" else fields.get(column))
     except ValueError as error:
         return BadFile(path, str(error), line, called[column])
     return LinkLine(line, fields["a"], fields["b"], is_must, confidence, fields.get("annotator") or None, chosen)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: Any, raw: bool) -> str:
     """A value of a table of links as it is written to a file."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "" if value is None else quoted(str(value))
+    return "" if value is None else quoted(str(value) if raw else guarded(str(value)))
 
 
 def _as_number(given: Any) -> Any:

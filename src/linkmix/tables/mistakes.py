@@ -140,6 +140,7 @@ def _reader(convention: Convention) -> Callable[[str], float]:
     return read
 
 
+NO_ROWS = "has column names but no rows: give a row for each point"
 EMPTY_ID = "the id is empty: give every row an id"
 
 

@@ -15,7 +15,7 @@ from linkmix.data.blocks import Blocks
 from linkmix.data.scratch import piled
 from linkmix.data.summary import Summary, summarise
 from linkmix.tables.ids import IdColumn, RowNumbers, TextIds
-from linkmix.tables.mistakes import EMPTY_ID, infinite, repeated_id
+from linkmix.tables.mistakes import EMPTY_ID, NO_ROWS, infinite, repeated_id
 from linkmix.tables.parts import Parts, open_source
 from linkmix.tables.reading import CONSTANT, NO_VALUES, Features, Source, is_plain, read_once
 from linkmix.tables.sources import ReadAgain, open_file
@@ -288,6 +288,7 @@ def read_numbers(path: str | os.PathLike[str], columns: Sequence[str]) -> Floats
     ndarray of shape (n_rows, n_columns)
     """
     source, names = open_file(path, columns), list(columns)
+    _check_choice(source, None, columns, (), {}, ())
     source.choose(names, (), names)
     while True:
         try:
@@ -339,7 +340,7 @@ def _read(
     found = read_once(source, features, as_text, texts, progress)
 
     if not found.n_rows:
-        raise BadFile(path, "has column names but no rows: give a row for each point")
+        raise BadFile(path, NO_ROWS)
     reasons = {name: LEFT_OUT if name in leave_out else NOT_CHOSEN for name in others if name not in candidates}
     reasons |= dict.fromkeys(text_columns, TO_BE_TEXT)
     reasons |= {name: NO_VALUES for name in kept_texts if name not in text_columns and not found.n_filled[name]}

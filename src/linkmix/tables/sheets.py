@@ -1,15 +1,14 @@
 """Sheets of spreadsheets, as text with commas: the rest of the way is that of a CSV file."""
 
-import csv
 import datetime
-import io
-import zipfile
+import errno
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from linkmix.basics.errors import BadFile
 from linkmix.tables.files import TextFile, ending_of
-from linkmix.tables.text import listed
+from linkmix.tables.text import as_line, listed
 
 
 def read_sheet(path: Path, name: str | None = None) -> TextFile:
@@ -36,29 +35,23 @@ def read_sheet(path: Path, name: str | None = None) -> TextFile:
         If openpyxl is not installed.
     """
     from openpyxl import load_workbook
-    from openpyxl.utils.exceptions import InvalidFileException
 
     try:
-        book = load_workbook(path, read_only=True, data_only=True)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
+            sheets = book.sheetnames
+            sheet = book[name or sheets[0]] if name is None or name in sheets else ()
+            rows = [[_text(value) for value in row] for row in sheet.iter_rows(values_only=True)] if sheet else []
+    except Exception as error:  # a damaged archive, or XML that means nothing, may lead to any
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
-        raise BadFile(path, f"is not a spreadsheet in the format {ending_of(path)}: save it again, or as CSV") from None
-    try:
-        if name is not None and name not in book.sheetnames:
-            raise BadFile(path, f"there is no sheet {name!r}: choose from {listed(book.sheetnames)}")
-        rows = [[_text(value) for value in row] for row in book[name or book.sheetnames[0]].iter_rows(values_only=True)]
-    finally:
-        book.close()
+        problem = f"is not a complete spreadsheet in the format {ending_of(path)}: save it again, or as CSV"
+        raise BadFile(path, problem) from None
+    if name is not None and name not in sheets:
+        raise BadFile(path, f"there is no sheet {name!r}: choose from {listed(sheets)}")
     n_columns = max((place for row in rows for place, value in enumerate(row, 1) if value), default=0)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for row in rows:
-        if any(row):
-            writer.writerow((row + [""] * n_columns)[:n_columns])
-        else:
-            text.write("\n")  # keeps the numbers of the rows below it
-    return TextFile(path, text.getvalue().encode())
+    # A row without values keeps the numbers of the rows below it.
+    lines = (as_line((row + [""] * n_columns)[:n_columns]) if any(row) else "\n" for row in rows)
+    return TextFile(path, "".join(lines).encode())
 
 
 def _text(value: Any) -> str:

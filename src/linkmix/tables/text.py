@@ -9,6 +9,7 @@ from pathlib import Path
 
 from linkmix.basics.errors import BadFile
 from linkmix.columns import MISSING
+from linkmix.tables.cells import unguarded
 from linkmix.tables.files import ZIP, TextFile, ending_of
 
 SEPARATORS = {".tsv": "\t", ".tab": "\t", ".tsv.gz": "\t"}
@@ -40,17 +41,21 @@ def check_text(file: TextFile) -> None:
         raise BadFile(path, "holds a zero byte, so it is not a text file: save it as CSV in UTF-8", line)
 
 
-def records(file: TextFile, separator: str) -> Iterator[tuple[int, list[str]]]:
+def records(file: TextFile, separator: str, *, as_written: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Records of a file with the number of the line that each begins on; empty lines are skipped.
 
-    The lines of a sheet are its rows.
+    The lines of a sheet are its rows. Apostrophes that keep spreadsheets from running cells are taken away, unless the
+    cells are wanted as they are written.
     """
+    as_written = as_written or file.sheet is not None
     line = n_records = 1
     try:
         with file.open() as opened, io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, delimiter=separator, strict=True)
             for record in reader:
                 if record:
+                    if not as_written:
+                        record = [unguarded(cell) if cell[:1] == "'" else cell for cell in record]
                     yield n_records if file.sheet is not None else line, record
                 line, n_records = reader.line_num + 1, n_records + 1
     except UnicodeDecodeError:
@@ -120,16 +125,17 @@ def own_names(path: Path, names: Sequence[str]) -> tuple[list[str], tuple[str, .
     ['size', 'column2', 'size_2']
     """
     found: list[str] = []
+    taken, given, numbers = set[str](), set(names), dict[str, int]()
     alike: dict[str, list[str]] = {}
     for place, name in enumerate(names, 1):
         name = name if name.strip() else ""
         own = base = name or f"column{place}"
-        number = 1
-        while own in found or (own != name and own in names):
-            number += 1
-            own = f"{base}_{number}"
+        while own in taken or (own != name and own in given):
+            numbers[base] = numbers.get(base, 1) + 1
+            own = f"{base}_{numbers[base]}"
         alike.setdefault(name, []).append(own)
         found.append(own)
+        taken.add(own)
     remarks = []
     for name, owns in alike.items():
         if not name:
@@ -164,6 +170,11 @@ def quoted(value: str) -> str:
     if value != value.strip() or re.search(SPECIAL, value):
         return '"' + value.replace('"', '""') + '"'
     return value
+
+
+def as_line(values: Iterable[object]) -> str:
+    """Values as a line of a CSV file; csv.writer would leave a carriage return without quotes."""
+    return ",".join(quoted(text) if text else "" for text in map(str, values)) + "\n"
 
 
 def listed(names: Iterable[str], at_most: int = 8) -> str:

@@ -13,14 +13,19 @@ from linkmix.basics.errors import BadFile
 from linkmix.columns import MISSING
 from linkmix.data import scratch
 from linkmix.tables import text
+from linkmix.tables.cells import unguarded_column
 from linkmix.tables.files import Tally, TextFile
 from linkmix.tables.header import read_header
-from linkmix.tables.mistakes import find_mistakes, no_number
+from linkmix.tables.mistakes import NO_ROWS, find_mistakes, no_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Columns = dict[str, "pa.ChunkedArray"]
+
+
+LONGEST_LINE = 2**30
+"""Bytes of the longest line that is read."""
 
 
 class ReadAgain(Exception):
@@ -57,6 +62,7 @@ class Text:
         self.missing = MISSING | frozenset(missing)
         self._gaps = gaps_among(missing)
         self._kinds: dict[str, pa.DataType] = {}
+        self._block = 2**20  # bytes that Arrow parses at once, at least a line
         self._wanted: tuple[str, ...] = ()
         self._blank: set[str] = set()  # columns without a value in the first block of the file
 
@@ -120,13 +126,22 @@ class Text:
         try:
             for table in self._tables(chosen, self._kinds):
                 n_read += table.num_rows
-                n_rows, columns = table.num_rows, {name: table.column(name) for name in chosen}
+                n_rows, columns = table.num_rows, {name: self._unguarded(table.column(name)) for name in chosen}
                 del table  # so that the memory of a column is freed once the reader is done with it
                 yield n_rows, columns
         except pa.ArrowInvalid as error:
+            if self._has_long_line(error):
+                raise ReadAgain from None
             self._kinds[self._no_number(str(error), chosen)] = pa.string()
             raise ReadAgain from None
         self._check_rows(n_read)
+
+    def _unguarded(self, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
+        """Texts without the apostrophes that keep spreadsheets from running them."""
+        import pyarrow as pa
+
+        is_as_it_is = self.file.sheet is not None or not pa.types.is_string(column.type)
+        return column if is_as_it_is or not self._counted.has_guards else unguarded_column(column)
 
     def as_numbers(self, name: str, column: "pa.ChunkedArray") -> Floats:
         """Values of a column, NaN where there is none."""
@@ -179,9 +194,12 @@ class Text:
         try:
             with self.file.open() as file, csv.open_csv(_as_arrow(file), **self._options(names, None)) as reader:
                 schema = reader.schema
-        except pa.ArrowInvalid:
-            self._n_records()
-            raise
+        except pa.ArrowInvalid as error:
+            if self._has_long_line(error):
+                return self._guess(names)
+            if self._n_records() == (not self.header.is_data):
+                raise BadFile(self.path, NO_ROWS) from None
+            raise BadFile(self.path, f"{error}: correct the file") from None
         self._blank = {name for name in names if pa.types.is_null(schema.field(name).type)}
         numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)
         return {
@@ -240,7 +258,9 @@ class Text:
 
         n_skipped = 0 if self.header.is_data else 1
         return {
-            "read_options": csv.ReadOptions(column_names=self.names, skip_rows_after_names=n_skipped),
+            "read_options": csv.ReadOptions(
+                column_names=self.names, skip_rows_after_names=n_skipped, block_size=self._block
+            ),
             "parse_options": csv.ParseOptions(delimiter=self.separator, newlines_in_values=self._has_quotes),
             "convert_options": csv.ConvertOptions(
                 include_columns=names,
@@ -251,11 +271,21 @@ class Text:
             ),
         }
 
+    def _has_long_line(self, error: "pa.ArrowInvalid") -> bool:
+        """Whether a line is longer than what Arrow parses at once, which is more from now on."""
+        if "straddling" not in str(error) or self._block > self.n_bytes:
+            return False
+        if self._block >= LONGEST_LINE:
+            raise BadFile(self.path, f"a line is longer than {LONGEST_LINE:,} bytes: is a quote or line break missing?")
+        self._block = min(8 * self._block, LONGEST_LINE)
+        return True
+
     def _no_number(self, message: str, names: list[str]) -> str:
         """The column that made Arrow fail; an error if it failed for another reason."""
         import pyarrow as pa
 
-        self._n_records()
+        if self._n_records() == (not self.header.is_data):
+            raise BadFile(self.path, NO_ROWS)
         for name in names:  # Arrow names a column by its number among all, or by nothing
             if pa.types.is_floating(self._kinds[name]):
                 try:

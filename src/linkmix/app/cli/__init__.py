@@ -1,7 +1,9 @@
 """The command line. The only room that prints; each command has a module of its own."""
 
+import os
 import sys
 from importlib import import_module
+from typing import Any
 
 try:
     import click
@@ -20,6 +22,21 @@ class Commands(click.Group):
 
     The modules themselves import nothing but click until the command runs, so that --help is quick.
     """
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run a command; if what it says cannot be written, such as to a full disk, say so and exit with 1."""
+        if not options.get("standalone_mode", True):
+            return super().main(*arguments, **options)
+        try:
+            try:
+                super().main(*arguments, **options)
+            finally:
+                sys.stdout.flush()
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it once more at the end
+            remedy = "send its output elsewhere; files that it has written are complete"
+            click.echo(f"Error: what this command says cannot be written ({error.strerror}): {remedy}", err=True)
+            sys.exit(1)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""

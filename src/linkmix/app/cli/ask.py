@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linkmix.app.cli.failures import BadInput, bad_input, extras_needed, until_interrupted
-from linkmix.app.cli.options import FILE, Reading, out_option, reading_options, seed_option
+from linkmix.app.cli.options import FILE, Reading, out_option, raw_cells_option, reading_options, seed_option
 from linkmix.app.cli.terminal import say, watched
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ N_QUESTIONS = 160
     help="Write labels, model, report and links at the end, or do not.  [default: a person at a terminal is asked; "
     "with --answers, finish]",
 )
+@raw_cells_option
 @seed_option
 @out_option("linkmix-out", "labels, model, report and links")
 @click.pass_context
@@ -133,6 +134,7 @@ def ask(
     wrong: float | None,
     audit: int | None,
     finish: bool | None,
+    raw_cells: bool,
     seed: int,
     folder: Path,
 ) -> None:
@@ -163,7 +165,7 @@ def ask(
             raise BadInput(f"--strategy {strategy} is not known: choose from {', '.join(STRATEGIES)}")
         _refuse_options(context, answers, audit)
         model, points = _model_and_points(places)
-        started = _Start(model, points, classes, links_path, reading, folder, strategy, audit, seed)
+        started = _Start(model, points, classes, links_path, reading, folder, strategy, audit, seed, raw_cells)
         if answers is not None:
             limits = {"budget": questions or N_QUESTIONS, "seconds": seconds, "batch": batch, "agree": agree}
             limits |= {"repeat": repeat, "least_confidence": least_confidence}
@@ -205,6 +207,7 @@ class _Start:
         strategy: str,
         audit: int | None,
         seed: int,
+        raw_cells: bool,
     ) -> None:
         from linkmix.app.label.session import Session
         from linkmix.app.results import Origin, typed
@@ -218,7 +221,7 @@ class _Start:
             raise BadInput("--links is missing: say where the answers about a table of several files go")
         self.links_path = links_path or _links_beside(points, model)
         self.is_audit = audit is not None
-        origin = Origin(points, self.links_path, reading.as_typed_with_id, reading.missing, typed("ask"))
+        origin = Origin(points, self.links_path, reading.as_typed_with_id, reading.missing, typed("ask"), raw_cells)
         options: dict[str, Any] = {} if audit is None else {"n_audit": audit}
         options |= {"out": folder, "origin": origin, "strategy": strategy, "labels": labels, "seed": seed}
 

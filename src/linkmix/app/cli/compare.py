@@ -78,6 +78,7 @@ def compare(
         from linkmix.study.comparison import compare as run
         from linkmix.study.paper.figures import purity_against_links
         from linkmix.study.registry import METHODS
+        from linkmix.tables.cells import guarded
         from linkmix.tables.files import stem_of
 
         table, _ = read(points, reading, None, text_columns=[truth])
@@ -108,7 +109,7 @@ def compare(
             progress=watched(),
         )
         with aside(folder / "compare.csv") as place:
-            runs.to_csv(place, index=False)
+            runs.assign(data=guarded(name)).to_csv(place, index=False)
         done = [m for m in METHODS if runs.loc[runs["method"] == m, "purity"].notna().any()]
         if any(number > 0 for number in n_links) and done:
             floors = {name: float(counts.max() / counts.sum())}

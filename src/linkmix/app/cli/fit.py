@@ -14,6 +14,7 @@ from linkmix.app.cli.options import (
     Reading,
     out_option,
     points_argument,
+    raw_cells_option,
     reading_options,
     seed_option,
 )
@@ -83,6 +84,7 @@ MOST_COLUMNS = 2000
     "[only with mixtures]",
 )
 @click.option("--join", is_flag=True, help="Also write joined.csv: the table as it is, with the labels beside it.")
+@raw_cells_option
 @seed_option
 @out_option("linkmix-out", "labels, model and report")
 def fit(
@@ -100,6 +102,7 @@ def fit(
     known_noise: Path | None,
     cluster: str | None,
     join: bool,
+    raw_cells: bool,
     seed: int,
     folder: Path,
 ) -> None:
@@ -166,7 +169,7 @@ def fit(
         del X, coded
         say(f"Writing to {folder} ...")
         joined: dict[str, Any] = {"joined": points, "sheet": reading.sheet} if join else {}
-        written = write(folder, result, about_model, **joined)
+        written = write(folder, result, about_model, raw=raw_cells, **joined)
     show(result, written)
     if written.earlier is not None:
         click.echo(f"The files of the earlier run are in {written.earlier}.")

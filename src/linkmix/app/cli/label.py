@@ -10,6 +10,7 @@ from linkmix.app.cli.options import (
     Reading,
     out_option,
     points_argument,
+    raw_cells_option,
     reading_options,
     seed_option,
     wrong_option,
@@ -71,6 +72,7 @@ DEFAULT_PORT = 8765
 )
 @click.option("--key", type=FILE, help="Private key of the certificate, if it is in a file of its own.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser, only print the address.")
+@raw_cells_option
 @seed_option
 @out_option("linkmix-out", "labels, model, report and links")
 def label(
@@ -87,6 +89,7 @@ def label(
     certificate: Path | None,
     key: Path | None,
     no_browser: bool,
+    raw_cells: bool,
     seed: int,
     folder: Path,
 ) -> None:
@@ -135,7 +138,7 @@ def label(
                 links,
                 points.parent,
                 out=folder,
-                origin=Origin(points, links, reading.as_typed_with_id, reading.missing, typed("label")),
+                origin=Origin(points, links, reading.as_typed_with_id, reading.missing, typed("label"), raw_cells),
                 wrong=wrong,
                 noise=noise,
                 n_audit=audit,

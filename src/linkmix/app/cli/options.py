@@ -257,6 +257,12 @@ wrong_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Random seed."
 )
+raw_cells_option = click.option(
+    "--raw-cells",
+    is_flag=True,
+    help="Write texts such as =1+1 as they are. By default an apostrophe before them keeps spreadsheets from running "
+    "them; linkmix reads both as the same.",
+)
 jobs_option = click.option(
     "--jobs", "n_jobs", type=click.IntRange(1), help="Number of processes. Default: one per processor."
 )

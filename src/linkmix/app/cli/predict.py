@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from linkmix.app.cli.failures import bad_input, extras_needed
-from linkmix.app.cli.options import FILE, Reading, points_argument, reading_options
+from linkmix.app.cli.options import FILE, Reading, points_argument, raw_cells_option, reading_options
 from linkmix.app.cli.terminal import say
 
 
@@ -18,7 +18,8 @@ from linkmix.app.cli.terminal import say
     "--out", "target", type=FILE, default=Path("predicted.csv"), show_default=True, help="File for the labels."
 )
 @click.option("--join", is_flag=True, help="Also write the table as it is, with the labels beside it.")
-def predict(model: Path, points: Path, reading: Reading, target: Path, join: bool) -> None:
+@raw_cells_option
+def predict(model: Path, points: Path, reading: Reading, target: Path, join: bool, raw_cells: bool) -> None:
     """Label the rows of a table with a fitted model.
 
     MODEL is a file that linkmix fit wrote. POINTS needs the columns that the model was fitted to, with values of the
@@ -50,7 +51,7 @@ def predict(model: Path, points: Path, reading: Reading, target: Path, join: boo
         if noise is not None:
             labels[noise > 0.5] = -1
         was_there = target.exists()
-        found: dict[str, Any] = {"noise": noise, "names": saved.names}
+        found: dict[str, Any] = {"noise": noise, "names": saved.names, "raw": raw_cells}
         write_labels(target, table.ids, labels, probabilities, id_name=table.id_column or "id", **found)
         written = [f"{target} (in place of an earlier file)" if was_there else f"{target}"]
         if join:

@@ -12,13 +12,15 @@ if TYPE_CHECKING:
 
 
 def load(path: Path) -> "Saved":
-    """A model with its notes."""
+    """A model with its notes; if a crash has interrupted the writing of its folder, that is completed first."""
+    from linkmix.app import results
     from linkmix.app.models import Saved
     from linkmix.basics.errors import BadFile
     from linkmix.mixture import LinkMixture, model_file
     from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC
     from linkmix.search import AutoLinkMixture
 
+    results.complete(path.parent)
     found = model_file.load(path, [AutoLinkMixture, LinkMixture, GMPR, GMM, GMMEC, EMPC, PPC])
     notes = dict(found.notes)
     if "columns" not in notes:

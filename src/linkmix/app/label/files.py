@@ -1,9 +1,7 @@
 """The files beside a session: the journal, and the file of links that follows it."""
 
-import glob
 import hashlib
 import os
-import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -12,9 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from linkmix.app.label.answers import ImpossibleEntry, fold
-from linkmix.app.results import is_running
 from linkmix.basics.errors import BadFile
-from linkmix.basics.files import aside
+from linkmix.basics.files import aside, sweep
 from linkmix.basics.journal import Entry, Journal
 from linkmix.plots.pages import count
 from linkmix.queries import Answer, Answers
@@ -40,6 +37,8 @@ class Files:
         Collects the answers.
     noise : bool
         Whether points may belong to no class.
+    raw : bool, default=False
+        Whether texts are written as they are, also those that a spreadsheet would run.
 
     Attributes
     ----------
@@ -54,8 +53,10 @@ class Files:
         What became of the last change of the file of links by another program, if people should know it.
     """
 
-    def __init__(self, points: Points, links_path: str | Path, said: Answers, noise: bool) -> None:
-        self.points, self.noise = points, noise
+    def __init__(
+        self, points: Points, links_path: str | Path, said: Answers, noise: bool, *, raw: bool = False
+    ) -> None:
+        self.points, self.noise, self._raw = points, noise, raw
         self.links_path = Path(links_path)
         self.noise_path = self.links_path.with_name(f"{self.links_path.stem}-noise.csv")
         self._there: str | None = None  # digest of the file of links
@@ -71,7 +72,7 @@ class Files:
             self._take_in_links()
             self._check_ids()
             for path in (self.links_path, self.noise_path):
-                _tidy(path)
+                sweep(Path(os.path.realpath(path)))
         except BaseException:
             self.journal.close()
             raise
@@ -123,7 +124,7 @@ class Files:
         path = self.links_path
         try:
             with aside(os.path.realpath(path)) as place:
-                write_links(place, as_links(links), self.points.ids)
+                write_links(place, as_links(links), self.points.ids, raw=self._raw)
                 digest = _digest(place)
                 with lock:
                     if self.record.written[-1:] != (digest,):
@@ -132,7 +133,7 @@ class Files:
             if self.noise:
                 path = self.noise_path
                 with aside(os.path.realpath(path)) as place:
-                    write_ids(place, [str(self.points.ids[answer.a]) for answer in nowhere])
+                    write_ids(place, [str(self.points.ids[answer.a]) for answer in nowhere], raw=self._raw)
             return None
         except OSError as error:
             return f"{path} could not be written: {error.strerror}."
@@ -251,12 +252,3 @@ def _later(path: Path) -> str:
     """The digest of a file a moment later."""
     time.sleep(AT_REST)
     return _digest(path)
-
-
-def _tidy(path: Path) -> None:
-    """Remove what a process that was killed has left beside a file; see `aside`."""
-    target = Path(os.path.realpath(path))
-    name = re.compile(rf"\.{re.escape(target.stem)}\.(\d+)-\d+{re.escape(target.suffix)}")
-    for left in target.parent.glob(f".{glob.escape(target.stem)}.*"):
-        if (found := name.fullmatch(left.name)) and not is_running(found[1]):
-            left.unlink(missing_ok=True)

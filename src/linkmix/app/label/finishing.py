@@ -151,7 +151,7 @@ class Finisher:
         result = results_of(shown.model, points, links, origin=self.origin, quality=quality, **found)
         nowhere = [str(points.ids[answer.a]) for answer in shown.nowhere] if self._session.noise else None
         about = model_notes(points, missing=self.origin.missing)
-        return result, write(self.out, result, about, links=links, nowhere=nowhere)
+        return result, write(self.out, result, about, links=links, nowhere=nowhere, raw=self.origin.raw_cells)
 
 
 def sentences(result: Result, written: Written, out: Path, answered: int, audits: list[dict[str, Any]]) -> list[str]:

@@ -126,7 +126,7 @@ class Session:
         self.table = hashlib.sha256("\n".join(points.ids).encode()).hexdigest()[:16]
         self._audited = labels
         self.said = Answers(wrong=wrong)
-        self.files = Files(points, links_path, self.said, noise)
+        self.files = Files(points, links_path, self.said, noise, raw=origin is not None and origin.raw_cells)
         self.record = self.files.record
         try:
             out = self.links_path.with_name("linkmix-out") if out is None else Path(out)

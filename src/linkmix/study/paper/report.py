@@ -53,7 +53,8 @@ def write(table: "pd.DataFrame", folder: Path, command: str) -> Path:
     few, cells = [], None
     if "fewest-links" in names:
         summary = fewest_links(table)
-        summary.to_csv(folder / SUMMARY, index=False)
+        with aside(folder / SUMMARY) as place:
+            summary.to_csv(place, index=False)
         runs = table[table["experiment"] == "fewest-links"]
         few.append(("Fewest links: each method on average", fewest_links_means(summary)))
         few += [(f"Mean {name}", fewest.mean_scores(runs, name).round(3)) for name in fewest.SCORES]

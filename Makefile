@@ -13,7 +13,8 @@ help:
 	@echo "make run     run the demo (linkmix demo)"
 	@echo "make test    check style and types, run every test and every example of the docs"
 	@echo "make reproduce  run the experiments of the paper, 100 trials each, into results/; goes on where it was stopped"
-	@echo "make sanitize  run the tests of the native core under the address and undefined-behaviour sanitizers"
+	@echo "make sanitize  run the tests of the native core and CALLS=50000 random calls under the address and"
+	@echo "               undefined-behaviour sanitizers; SEED=0 is the first seed of the calls"
 	@echo "make torture    try EXAMPLES=10000 random problems, and kill the labelling server KILLS=200 times"
 	@echo "make format  format the code, apply the safe fixes of the linter"
 	@echo "make clean   remove $(VENV), caches, builds and the demo output"
@@ -40,6 +41,11 @@ browser:
 
 # The core is built apart, so that the sanitizers do not stay in the installation. Python itself leaks at its end.
 SANITIZED := build/sanitized
+UNDER_SANITIZERS = PYTHONPATH=$(SANITIZED):tests PYTHONMALLOC=malloc OMP_NUM_THREADS=2 LINKMIX_NATIVE=1 \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096 \
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
+CALLS ?= 50000
+SEED ?= 0
 sanitize: $(VENV)/.installed-dev
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
@@ -48,9 +54,8 @@ sanitize: $(VENV)/.installed-dev
 	$(CC) -shared -fPIC -O1 -g -ffp-contract=fast -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 		-I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" src/linkmix/native/core.c -lm \
 		-o "$(SANITIZED)/linkmix/native/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')"
-	PYTHONPATH=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=2 LINKMIX_NATIVE=1 \
-		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-		$(BIN)/python -m pytest tests/native
+	$(UNDER_SANITIZERS) $(BIN)/python -m pytest tests/native
+	$(UNDER_SANITIZERS) $(BIN)/python tests/random_calls.py --calls $(CALLS) --seed $(SEED)
 
 EXAMPLES ?= 10000
 KILLS ?= 200

@@ -176,6 +176,10 @@ static int components(PyObject *means, PyObject *whiteners, Held *held, Long d, 
         PyErr_Format(PyExc_ValueError, "means do not have %zd columns", d);
         return 0;
     }
+    if (shared && g->form != FULL) {
+        PyErr_SetString(PyExc_ValueError, "only full whiteners are shared by all components");
+        return 0;
+    }
     g->whitener_step = shared ? 0 : second_size(g->form, 1, d);
     if (!doubles(whiteners, &held[1], 0, 0, second_size(g->form, shared ? 1 : g->n_components, d), &w))
         return 0;

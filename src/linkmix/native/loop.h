@@ -471,7 +471,7 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     if (!check_form(e->form))
         goto end;
     if (M < 1 || C < 1 || (!r.pool && C % M) || r.linked.rows.d != d || r.told.rows.d != d || d < 1 ||
-        (e->tied && e->form != FULL)) {
+        (e->tied && e->form != FULL) || C >= ENORMOUS || M >= ENORMOUS || d >= ENORMOUS) {
         PyErr_SetString(PyExc_ValueError, "shapes do not fit together");
         goto end;
     }

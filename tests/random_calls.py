@@ -37,8 +37,7 @@ MAX_ITER = 19
 def memory(values):
     """A copy of numbers in memory that is exactly as large."""
     values = np.asarray(values)
-    kind = {"f": "f", "d": "d", "l": "q", "q": "q", "i": "i", "b": "b", "B": "B"}[values.dtype.char]
-    held = array(kind, values.tobytes())
+    held = array("b", values.tobytes())
     flat = np.frombuffer(held, dtype=values.dtype) if len(held) else np.empty(0, dtype=values.dtype)
     return flat.reshape(values.shape)
 

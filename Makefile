@@ -7,14 +7,17 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test browser sanitize torture reproduce format clean
+.PHONY: help run test browser sanitize torture lowest lock reproduce format clean
 
 help:
 	@echo "make run     run the demo (linkmix demo)"
 	@echo "make test    check style and types, run every test and every example of the docs"
 	@echo "make reproduce  run the experiments of the paper, 100 trials each, into results/; goes on where it was stopped"
-	@echo "make sanitize  run the tests of the native core under the address and undefined-behaviour sanitizers"
+	@echo "make sanitize  run the tests of the native core and CALLS=50000 random calls under the address and"
+	@echo "               undefined-behaviour sanitizers; SEED=0 is the first seed of the calls"
 	@echo "make torture    try EXAMPLES=10000 random problems, and kill the labelling server KILLS=200 times"
+	@echo "make lowest  run the tests of the library with the lowest versions of all that it needs"
+	@echo "make lock    write requirements-dev.lock anew, with the newest versions of all that make test needs"
 	@echo "make format  format the code, apply the safe fixes of the linter"
 	@echo "make clean   remove $(VENV), caches, builds and the demo output"
 
@@ -40,6 +43,11 @@ browser:
 
 # The core is built apart, so that the sanitizers do not stay in the installation. Python itself leaks at its end.
 SANITIZED := build/sanitized
+UNDER_SANITIZERS = PYTHONPATH=$(SANITIZED):tests PYTHONMALLOC=malloc OMP_NUM_THREADS=2 LINKMIX_NATIVE=1 \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096 \
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
+CALLS ?= 50000
+SEED ?= 0
 sanitize: $(VENV)/.installed-dev
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
@@ -48,15 +56,33 @@ sanitize: $(VENV)/.installed-dev
 	$(CC) -shared -fPIC -O1 -g -ffp-contract=fast -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 		-I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" src/linkmix/native/core.c -lm \
 		-o "$(SANITIZED)/linkmix/native/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')"
-	PYTHONPATH=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=2 LINKMIX_NATIVE=1 \
-		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-		$(BIN)/python -m pytest tests/native
+	$(UNDER_SANITIZERS) $(BIN)/python -m pytest tests/native
+	$(UNDER_SANITIZERS) $(BIN)/python tests/random_calls.py --calls $(CALLS) --seed $(SEED)
 
 EXAMPLES ?= 10000
 KILLS ?= 200
 torture: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 LINKMIX_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/faults
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.label_server --kills $(KILLS)
+
+# The lower bounds of pyproject.toml, in an environment of its own; the tools of the tests are the newest ones.
+LOWEST := build/lowest
+LOWEST_TESTS ?= $(addprefix tests/,engine mixture densities couplings links search rivals tables columns test_distributed.py)
+lowest: $(VENV)/pyvenv.cfg
+	$(PIP_INSTALL) uv
+	rm -rf $(LOWEST)
+	mkdir -p build
+	$(BIN)/python -m venv $(LOWEST)
+	$(BIN)/uv pip install --python $(LOWEST)/bin/python --resolution lowest-direct \
+		'.[app,dask,experiments,parquet,xlsx]'
+	$(BIN)/uv pip install --python $(LOWEST)/bin/python pytest pytest-xdist hypothesis
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 $(LOWEST_TESTS)
+
+lock: $(VENV)/pyvenv.cfg
+	$(PIP_INSTALL) uv
+	echo '# What linkmix[dev] was tested with, for every Python from 3.11 on; written by make lock.' > requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --upgrade --no-header --no-annotate \
+		--no-emit-index-url --no-emit-package linkmix pyproject.toml >> requirements-dev.lock
 
 reproduce: $(VENV)/.installed-app,experiments
 	$(BIN)/linkmix reproduce --trials 100
@@ -76,8 +102,12 @@ $(VENV)/pyvenv.cfg:
 	@echo "Making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
 
-# One stamp per extra; a change of pyproject.toml installs again.
-$(VENV)/.installed-%: pyproject.toml setup.py src/linkmix/native/core.c $(wildcard src/linkmix/native/*.h) | $(VENV)/pyvenv.cfg
+# One stamp per extra; a change of pyproject.toml installs again. The lock makes it the same everywhere; an index that
+# lacks one of its versions gives the newest ones instead, which is said.
+$(VENV)/.installed-%: pyproject.toml setup.py requirements-dev.lock src/linkmix/native/core.c \
+		$(wildcard src/linkmix/native/*.h) | $(VENV)/pyvenv.cfg
 	@echo "Installing linkmix[$*] into $(VENV); the first time takes a minute or two"
-	@$(PIP_INSTALL) --editable '.[$*]'
+	@$(PIP_INSTALL) --constraint requirements-dev.lock --editable '.[$*]' || { \
+		echo "The versions of requirements-dev.lock are not to be had here: installing the newest ones"; \
+		$(PIP_INSTALL) --editable '.[$*]'; }
 	@touch $@

@@ -633,7 +633,7 @@ def _added(kernel: Callable[[int, int, Floats], None], form: str, X: Array, n_co
 
 
 def _share(tasks: list[Callable[[], None]]) -> None:
-    """Run all tasks, in several threads if possible."""
+    """Run all tasks, in several threads if possible: as many as the system starts, or none but this one."""
     waiting = deque(tasks)
     failures: list[BaseException] = []
 
@@ -649,10 +649,15 @@ def _share(tasks: list[Callable[[], None]]) -> None:
             waiting.clear()
             failures.append(failure)
 
-    helpers = [Thread(target=work, daemon=True) for _ in range(min(_threads, len(tasks)) - 1)]
+    helpers: list[Thread] = []
     try:
-        for helper in helpers:
-            helper.start()
+        for _ in range(min(_threads, len(tasks)) - 1):
+            helper = Thread(target=work, daemon=True)
+            try:
+                helper.start()
+            except RuntimeError:  # the system has no more threads, or no memory for the stack of one
+                break
+            helpers.append(helper)
         work()
         for helper in helpers:
             helper.join()

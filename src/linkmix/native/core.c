@@ -1,7 +1,7 @@
 /* The native core of linkmix: passes over the rows of Gaussian mixtures.
  *
  * Arrays are passed through the buffer protocol, so that building needs only a C compiler. The Python side
- * (linkmix/native/__init__.py) checks shapes and types before it calls; here only sizes are checked.
+ * (linkmix/native/__init__.py) hands over what fits; arguments.h refuses what does not, whoever calls.
  * The kernels are in density.h, kernels.h and prediction.h, compiled for each instruction set; the best one that the
  * processor supports is chosen when the module is imported.
  */
@@ -70,14 +70,11 @@ static inline int contiguous(const Rows *x) /* each row by itself */
     return x->column_stride == (x->single ? 4 : 8) && !x->columns;
 }
 
+#include "arguments.h"
+
 static Long wide_stride(Long d)
 {
     return (d + 7) / 8 * 8;
-}
-
-static Long second_size(int form, Long n_components, Long d)
-{
-    return form == FULL ? n_components * d * d : form == DIAGONAL ? n_components * d : n_components;
 }
 
 /* Size of the running sums of one component. */
@@ -86,7 +83,7 @@ static Long accumulators(const Gauss *g, Long width)
     if (g->form != FULL)
         return (1 + 2 * g->d) * width;
     if (g->d > NARROW)
-        return 1 + g->d + wide_stride(g->d) * wide_stride(g->d);
+        return 1 + g->d + times(wide_stride(g->d), wide_stride(g->d));
     return (1 + g->d + g->d * (g->d + 1) / 2) * width;
 }
 
@@ -188,10 +185,23 @@ static double pair_by_logarithms(const Pairs *q, Long k, double *to_i, double *t
     return log_likelihood;
 }
 
-/* The derivative of log gamma at x > 0: by its recurrence to 16 and beyond, and there by its asymptotic series. */
+/* lgamma without the sign, which that function leaves in a variable that all threads share. */
+static double log_gamma(double x)
+{
+#ifdef __GLIBC__
+    int sign;
+    return lgamma_r(x, &sign);
+#else
+    return lgamma(x);
+#endif
+}
+
+/* The derivative of log gamma at x > 0, otherwise not a number: by its recurrence to 16 and beyond, and there by its asymptotic series. */
 static double digamma(double x)
 {
     double sum = 0.0;
+    if (!(x > 0.0))
+        return NAN;
     for (; x < 16.0; x += 1.0)
         sum -= 1.0 / x;
     const double z = 1.0 / (x * x);
@@ -236,7 +246,11 @@ static double digamma(double x)
 #define SINGLE 0
 #define W 8
 #define FN(name) name##_avx512
+#ifdef __clang__ /* drops the whole attribute if it does not know a word of it */
+#define TARGET __attribute__((target("avx512f,avx512dq,fma,popcnt"), min_vector_width(512)))
+#else
 #define TARGET __attribute__((target("avx512f,avx512dq,fma,popcnt,prefer-vector-width=512")))
+#endif
 #include "density.h"
 #include "kernels.h"
 #include "prediction.h"
@@ -286,7 +300,10 @@ static const Level LEVELS[] = {
 #endif
 };
 
-static const Level *level = &LEVELS[0];
+/* The level in use, one for the whole process: all threads and interpreters read it, and it may change while they
+ * compute, since all levels lay out their data in the same way. */
+static const Level *chosen = NULL;
+#define level __atomic_load_n(&chosen, __ATOMIC_RELAXED)
 
 static int supported(int i)
 {
@@ -319,7 +336,7 @@ static void prepare(Gauss *g, const double *log_weights)
         double height = -0.5 * ((double)d * LOG_2_PI);
         if (g->degrees) {
             const double nu = g->degrees[c];
-            height = lgamma(0.5 * (nu + (double)d)) - lgamma(0.5 * nu) - 0.5 * (double)d * log(PI * nu);
+            height = log_gamma(0.5 * (nu + (double)d)) - log_gamma(0.5 * nu) - 0.5 * (double)d * log(PI * nu);
         }
         g->offsets[c] = half_log_precision + height + (log_weights ? log_weights[c] : 0.0);
         if (g->form != FULL)
@@ -342,19 +359,18 @@ static void *line(void *pointer)
 
 static Long packed_size(int form, Long d)
 {
-    return form == FULL ? d * (d + 4) / 2 + 8 : 0;
+    return form == FULL ? times(d, d + 4) / 2 + 8 : 0;
 }
 
 /* Allocates offsets, packed whiteners and the scratch of a pass; one free() releases everything. */
 static double *allocate(Gauss *g, double **scratch)
 {
     g->packed_size = packed_size(g->form, g->d);
-    size_t fixed = (size_t)(g->n_components * (1 + g->packed_size));
-    size_t running = (size_t)(BLOCK * (g->d + g->n_components + 2) + buffer_size(g->d));
-    running += (size_t)(g->n_components * accumulators(g, 8));
+    const Long C = g->n_components, fixed = times(C, 1 + g->packed_size);
+    Long running = times(BLOCK, g->d + C + 2) + buffer_size(g->d) + times(C, accumulators(g, 8));
     if (g->degrees)
-        running += (size_t)(g->n_components * BLOCK);
-    double *room = malloc((fixed + running + 8) * sizeof(double));
+        running += times(C, BLOCK);
+    double *room = room_for(fixed + running);
     if (!room)
         return NULL;
     g->offsets = room;
@@ -374,8 +390,7 @@ static int allocate_pairs(Pairs *q, PairRoom *r)
 {
     const Long M = q->n_classes, n = q->n_points;
     const Long stride = q->stride = M <= 2 ? 2 : M <= 4 ? 4 : (M + 7) / 8 * 8;
-    size_t size = (size_t)(M + stride + 3 * n * stride + n + 2 * stride + 5 * M + 8);
-    if (!(r->room = malloc(size * sizeof(double))))
+    if (!(r->room = room_for(M + stride + 3 * times(n, stride) + n + 2 * stride + 5 * M)))
         return 0;
     q->log_weights = r->room;
     q->inverse_weights = q->log_weights + M;
@@ -423,88 +438,6 @@ static double expect_pairs(Pairs *q, PairRoom *r, const double *class_weights, d
     return log_likelihood;
 }
 
-/* ---- arguments ----------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    Py_buffer view;
-    int held;
-} Held;
-
-static void release(Held *held, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (held[i].held)
-            PyBuffer_Release(&held[i].view);
-}
-
-/* A contiguous array of at least `size` doubles; None becomes NULL where it is allowed. */
-static int doubles(PyObject *object, Held *held, int writable, int optional, Long size, double **out)
-{
-    *out = NULL;
-    if (optional && object == Py_None)
-        return 1;
-    if (PyObject_GetBuffer(object, &held->view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)))
-        return 0;
-    held->held = 1;
-    if (strcmp(held->view.format, "d") || held->view.len < size * (Long)sizeof(double)) {
-        PyErr_Format(PyExc_ValueError, "expected at least %zd doubles, got %zd bytes of format %s", size,
-                     held->view.len, held->view.format);
-        return 0;
-    }
-    *out = held->view.buf;
-    return 1;
-}
-
-/* A contiguous array of 64-bit integers. */
-static int integers(PyObject *object, Held *held, int writable, Long size, long long **out)
-{
-    if (PyObject_GetBuffer(object, &held->view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)))
-        return 0;
-    held->held = 1;
-    if (held->view.itemsize != 8 || !strchr("lq", held->view.format[0]) || held->view.len < size * 8) {
-        PyErr_Format(PyExc_ValueError, "expected at least %zd 64-bit integers", size);
-        return 0;
-    }
-    *out = held->view.buf;
-    return 1;
-}
-
-static int rows(PyObject *object, Held *held, Rows *x)
-{
-    if (PyObject_GetBuffer(object, &held->view, PyBUF_STRIDED_RO | PyBUF_FORMAT))
-        return 0;
-    held->held = 1;
-    const Py_buffer *view = &held->view;
-    x->single = !strcmp(view->format, "f");
-    if (view->ndim != 2 || (strcmp(view->format, "d") && !x->single)) {
-        PyErr_Format(PyExc_ValueError, "expected rows of doubles or floats, got %d axes of format %s", view->ndim,
-                     view->format);
-        return 0;
-    }
-    *x = (Rows){view->buf, view->shape[0], view->shape[1], view->strides[0], view->strides[1], x->single, NULL};
-    return 1;
-}
-
-/* Reads means (C, d) and whiteners; `shared` says whether all components have the same whitener. */
-static int components(PyObject *means, PyObject *whiteners, Held *held, Long d, int shared, Gauss *g)
-{
-    double *m, *w;
-    if (!doubles(means, &held[0], 0, 0, 0, &m))
-        return 0;
-    *g = (Gauss){.form = g->form, .d = d};
-    g->n_components = d > 0 ? held[0].view.len / (Long)sizeof(double) / d : 0;
-    if (g->n_components * d * (Long)sizeof(double) != held[0].view.len || g->n_components == 0) {
-        PyErr_Format(PyExc_ValueError, "means do not have %zd columns", d);
-        return 0;
-    }
-    g->whitener_step = shared ? 0 : second_size(g->form, 1, d);
-    if (!doubles(whiteners, &held[1], 0, 0, second_size(g->form, shared ? 1 : g->n_components, d), &w))
-        return 0;
-    g->means = m;
-    g->whiteners = w;
-    return 1;
-}
-
 /* ---- the functions that Python calls ------------------------------------------------------------------------- */
 
 static const char SUMS_DOC[] =
@@ -535,16 +468,12 @@ static PyObject *py_sums(PyObject *self, PyObject *args)
     g.degrees = nu;
     g.learns_degrees = learns_degrees;
     if (!doubles(log_weights, &held[4], 0, 0, C, &logs) || !doubles(row_weights, &held[5], 0, 1, x.n, &weights) ||
-        !doubles(out, &held[6], 1, 0, 1 + C * (1 + d) + second_size(g.form, C, d) + (nu ? 2 * C : 0), &to))
+        !doubles(out, &held[6], 1, 0, 1 + C + times(C, d) + second_size(g.form, C, d) + (nu ? 2 * C : 0), &to))
         goto end;
-    if (first < 0 || stop > x.n) {
-        PyErr_SetString(PyExc_ValueError, "rows out of range");
+    if (!check_range(&x, first, stop) || !apart(held, 7))
         goto end;
-    }
-    if (!(room = allocate(&g, &scratch))) {
-        PyErr_NoMemory();
+    if (!(room = allocate(&g, &scratch)))
         goto end;
-    }
     Py_BEGIN_ALLOW_THREADS
     prepare(&g, logs);
     to[0] = level->pass(FUSED, &g, &x, weights, first, stop, NULL, to + 1, to + 1 + C, to + 1 + C + C * d, scratch);
@@ -573,16 +502,12 @@ static PyObject *py_log_density(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "ipOOOnnO", &g.form, &shared, &X, &means, &whiteners, &first, &stop, &out))
         return NULL;
     if (!rows(X, &held[0], &x) || !components(means, whiteners, &held[1], x.d, shared, &g) ||
-        !doubles(out, &held[3], 1, 0, x.n * g.n_components, &to))
+        !doubles(out, &held[3], 1, 0, times(x.n, g.n_components), &to))
         goto end;
-    if (first < 0 || stop > x.n) {
-        PyErr_SetString(PyExc_ValueError, "rows out of range");
+    if (!check_range(&x, first, stop) || !apart(held, 4))
         goto end;
-    }
-    if (!(room = allocate(&g, &scratch))) {
-        PyErr_NoMemory();
+    if (!(room = allocate(&g, &scratch)))
         goto end;
-    }
     Py_BEGIN_ALLOW_THREADS
     prepare(&g, NULL);
     level->pass(JOINT, &g, &x, NULL, first, stop, to, NULL, NULL, NULL, scratch);
@@ -664,6 +589,10 @@ static PyObject *py_predict(PyObject *self, PyObject *args)
                           &middles, &widths, &lowest, &first, &stop, &out))
         return NULL;
     g.form = form;
+    if (p.what < LOG_JOINT || p.what > LOG_DENSITY) {
+        PyErr_Format(PyExc_ValueError, "there is no prediction %d: it is from 0 to 3", p.what);
+        return NULL;
+    }
     if (!rows(X, &held[0], &x) || (columns != Py_None && !integers(columns, &held[1], 0, 0, &used)))
         goto end;
     if (used) {
@@ -679,7 +608,7 @@ static PyObject *py_predict(PyObject *self, PyObject *args)
     if (!components(means, whiteners, &held[2], x.d, shared, &g) ||
         !doubles(degrees, &held[4], 0, 1, g.n_components, &nu) ||
         !doubles(log_weights, &held[5], 0, 0, g.n_components, &logs) ||
-        !doubles(log_mixing, &held[6], 0, 1, p.n_classes * g.n_components, &mixing) ||
+        !doubles(log_mixing, &held[6], 0, 1, times(p.n_classes, g.n_components), &mixing) ||
         !integers(compressed, &held[7], 0, 0, &at))
         goto end;
     const Long C = p.n_components = g.n_components, M = p.n_classes, d = g.d;
@@ -688,7 +617,7 @@ static PyObject *py_predict(PyObject *self, PyObject *args)
     if (!doubles(middles, &held[8], 0, 0, p.n_compressed, &middle) ||
         !doubles(widths, &held[9], 0, 0, p.n_compressed, &width) ||
         (p.what == CLASSES ? !integers(out, &held[10], 1, x.n, &classes)
-                           : !doubles(out, &held[10], 1, 0, x.n * (wide ? M : 1), &table)))
+                           : !doubles(out, &held[10], 1, 0, times(x.n, wide ? M : 1), &table)))
         goto end;
     for (Long k = 0; k < p.n_compressed; k++)
         if (at[k] < 0 || at[k] >= d) {
@@ -696,8 +625,10 @@ static PyObject *py_predict(PyObject *self, PyObject *args)
             goto end;
         }
     p.per_class = mixing ? 0 : M > 0 ? C / M : 0;
-    if (first < 0 || stop > x.n || M < 1 || (!mixing && p.per_class * M != C)) {
-        PyErr_SetString(PyExc_ValueError, "rows out of range, or classes that do not share the components");
+    if (!check_range(&x, first, stop) || !apart(held, 11))
+        goto end;
+    if (M < 1 || (!mixing && p.per_class * M != C)) {
+        PyErr_Format(PyExc_ValueError, "%zd classes do not share %zd components", M, C);
         goto end;
     }
     g.degrees = nu;
@@ -709,12 +640,11 @@ static PyObject *py_predict(PyObject *self, PyObject *args)
     if (p.lowest == -1.0 && PyErr_Occurred())
         goto end;
     g.packed_size = packed_size(g.form, d);
-    const Long running = BLOCK * ((d > C ? d : C) + C + M + 6) + 24 * d, fixed = C * (1 + g.packed_size) + (mixing ? M * C : 0);
-    const Long small = C * (2 * d + 2 + g.packed_size) + (form == FULL ? 0 : second_size(form, C, d));
-    if (!(room = malloc(sizeof(double) * (size_t)(fixed + running) + sizeof(float) * (size_t)(small + running) + 128))) {
-        PyErr_NoMemory();
+    const Long running = times(BLOCK, (d > C ? d : C) + C + M + 6) + 24 * d;
+    const Long fixed = times(C, 1 + g.packed_size) + (mixing ? times(M, C) : 0);
+    const Long small = times(C, 2 * d + 2 + g.packed_size) + (form == FULL ? 0 : second_size(form, C, d));
+    if (!(room = room_for(fixed + running + (small + running) / 2 + 1)))
         goto end;
-    }
     g.offsets = room;
     g.packed = room + C;
     if (mixing)
@@ -763,21 +693,21 @@ static PyObject *py_moments(PyObject *self, PyObject *args)
     double *m, *table, *to, *scratch, *room;
     if (!PyArg_ParseTuple(args, "iOOOnnO", &g.form, &X, &means, &shares, &first, &stop, &out))
         return NULL;
-    if (!rows(X, &held[0], &x) || !doubles(means, &held[1], 0, 0, x.d, &m))
+    if (!check_form(g.form) || !rows(X, &held[0], &x) || !doubles(means, &held[1], 0, 0, x.d > 0 ? x.d : 1, &m))
         goto end;
     const Long d = g.d = x.d, C = g.n_components = d > 0 ? held[1].view.len / (Long)sizeof(double) / d : 0;
+    if (d < 1) {
+        PyErr_SetString(PyExc_ValueError, "the rows have no columns");
+        goto end;
+    }
     g.means = m;
-    if (!doubles(shares, &held[2], 0, 0, x.n * C, &table) ||
-        !doubles(out, &held[3], 1, 0, C * (1 + d) + second_size(g.form, C, d), &to))
+    if (!doubles(shares, &held[2], 0, 0, times(x.n, C), &table) ||
+        !doubles(out, &held[3], 1, 0, C + times(C, d) + second_size(g.form, C, d), &to))
         goto end;
-    if (first < 0 || stop > x.n) {
-        PyErr_SetString(PyExc_ValueError, "rows out of range");
+    if (!check_range(&x, first, stop) || !apart(held, 4))
         goto end;
-    }
-    if (!(room = allocate(&g, &scratch))) {
-        PyErr_NoMemory();
+    if (!(room = allocate(&g, &scratch)))
         goto end;
-    }
     Py_BEGIN_ALLOW_THREADS
     level->pass(WEIGHTED, &g, &x, NULL, first, stop, table, to, to + C, to + C + C * d, scratch);
     Py_END_ALLOW_THREADS
@@ -826,15 +756,13 @@ static PyObject *py_pairs(PyObject *self, PyObject *args)
         !doubles(if_apart, &held[4], 0, 0, q.n_pairs, &unlikely) ||
         !doubles(labels, &held[5], 1, 0, q.n_points * q.n_classes, &to_labels) ||
         !doubles(counts, &held[6], 1, 0, 2 * q.n_classes, &to_counts) ||
-        !doubles(same, &held[7], 1, 0, q.n_pairs, &to_same) || !check_pairs(&q))
+        !doubles(same, &held[7], 1, 0, q.n_pairs, &to_same) || !check_pairs(&q) || !apart(held, 8))
         goto end;
     q.log_density = density;
     q.if_same = likely;
     q.if_apart = unlikely;
-    if (!allocate_pairs(&q, &room)) {
-        PyErr_NoMemory();
+    if (!allocate_pairs(&q, &room))
         goto end;
-    }
     Py_BEGIN_ALLOW_THREADS
     log_likelihood =
         expect_pairs(&q, &room, weights, to_labels, to_counts, to_counts + q.n_classes, to_same, &n_apart);
@@ -870,17 +798,15 @@ static PyObject *py_network(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "this is no plan of a network with so many classes");
         goto end;
     }
-    if (!doubles(o[1], &held[1], 0, 0, net.n_nodes * net.M, &node) ||
+    if (!doubles(o[1], &held[1], 0, 0, times(net.n_nodes, net.M), &node) ||
         !doubles(o[2], &held[2], 0, 0, net.n_edges, &log_same) ||
         !doubles(o[3], &held[3], 0, 0, net.n_edges, &log_different) ||
-        !doubles(o[4], &held[4], 1, 0, net.n_nodes * net.M, &marginals) ||
+        !doubles(o[4], &held[4], 1, 0, times(net.n_nodes, net.M), &marginals) ||
         !doubles(o[5], &held[5], 1, 0, net.n_edges, &edge_same) ||
-        !doubles(o[6], &held[6], 1, 0, net.n_components, &partition))
+        !doubles(o[6], &held[6], 1, 0, net.n_components, &partition) || !apart(held, 7))
         goto end;
-    if (!(room = malloc((size_t)network_room(&net) * sizeof(double)))) {
-        PyErr_NoMemory();
+    if (!(room = room_for(network_room(&net))))
         goto end;
-    }
     Py_BEGIN_ALLOW_THREADS
     total = infer_components(&net, node, log_same, log_different, marginals, edge_same, partition, 0, &converged,
                              room);
@@ -890,15 +816,6 @@ static PyObject *py_network(PyObject *self, PyObject *args)
 end:
     release(held, 7);
     return result;
-}
-
-/* Whether all numbers are from 0 to end - 1. */
-static int within(const long long *numbers, long long n, long long end)
-{
-    for (long long i = 0; i < n; i++)
-        if (numbers[i] < 0 || numbers[i] >= end)
-            return 0;
-    return 1;
 }
 
 static const char COMPONENTS_DOC[] =
@@ -913,7 +830,8 @@ static PyObject *py_components(PyObject *self, PyObject *args)
     long long *pairs, *ids;
     if (!PyArg_ParseTuple(args, "OO", &o[0], &o[1]))
         return NULL;
-    if (!integers(o[0], &held[0], 0, 0, &pairs) || !integers(o[1], &held[1], 1, 0, &ids))
+    if (!integers(o[0], &held[0], 0, 0, &pairs) || !integers(o[1], &held[1], 1, 0, &ids) ||
+        !apart(held, 2))
         goto end;
     const Long n_pairs = held[0].view.len / 16, n_nodes = held[1].view.len / 8;
     if (!within(pairs, 2 * n_pairs, n_nodes)) {
@@ -947,20 +865,19 @@ static PyObject *py_sweep(PyObject *self, PyObject *args)
     if (!integers(o[5], &held[5], 1, 0, &labels))
         goto end;
     const Long n = held[5].view.len / 8;
-    if (!doubles(o[0], &held[0], 0, 0, n * M, &costs) || !integers(o[1], &held[1], 0, n + 1, &begin) ||
+    if (!doubles(o[0], &held[0], 0, 0, times(n, M), &costs) || !integers(o[1], &held[1], 0, n + 1, &begin) ||
         !integers(o[2], &held[2], 0, begin[n], &other) || !doubles(o[3], &held[3], 0, 0, begin[n], &rewards) ||
-        !integers(o[4], &held[4], 0, 0, &order))
+        !integers(o[4], &held[4], 0, 0, &order) || !apart(held, 6))
         goto end;
     const Long n_order = held[4].view.len / 8;
-    if (M < 1 || begin[0] != 0 || !within(begin, n + 1, begin[n] + 1) || !within(other, begin[n], n) ||
+    if (M < 1 || M >= ENORMOUS || begin[0] != 0 || !within(begin, n + 1, begin[n] + 1) || !within(other, begin[n], n) ||
         !within(order, n_order, n) || !within(labels, n, M + 1)) {
         PyErr_SetString(PyExc_ValueError, "rows, edges or classes that do not exist");
         goto end;
     }
-    if (!(total = calloc((size_t)(M + 1), sizeof(double)))) {
-        PyErr_NoMemory();
+    if (!(total = room_for(M + 1)))
         goto end;
-    }
+    total[M] = 0.0;
     for (Long k = 0; k < n_order; k++) {
         const long long i = order[k];
         Long best = 0;
@@ -1002,9 +919,8 @@ static PyObject *py_use(PyObject *self, PyObject *args)
         return NULL;
     for (int i = 0; i < (int)(sizeof(LEVELS) / sizeof(*LEVELS)); i++)
         if (!strcmp(LEVELS[i].name, name) && supported(i)) {
-            const char *before = level->name;
-            level = &LEVELS[i];
-            return PyUnicode_FromString(before);
+            const Level *before = __atomic_exchange_n(&chosen, &LEVELS[i], __ATOMIC_RELAXED);
+            return PyUnicode_FromString(before->name);
         }
     return PyErr_Format(PyExc_ValueError, "the processor has no instruction set %s: choose one of levels()", name);
 }
@@ -1024,12 +940,35 @@ static PyMethodDef METHODS[] = {
     {NULL},
 };
 
-static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "linkmix.native._core", NULL, -1, METHODS};
+/* Chooses the best level, if no other interpreter of this process has chosen one. */
+static int begin(PyObject *module)
+{
+    if (level)
+        return 0;
+    for (int i = 0; i < (int)(sizeof(LEVELS) / sizeof(*LEVELS)); i++)
+        if (supported(i))
+            __atomic_store_n(&chosen, &LEVELS[i], __ATOMIC_RELAXED);
+    return 0;
+}
+
+/* The functions keep nothing between calls, hold the arrays they read, and call Python only for signals: they need
+ * neither the lock of the interpreter nor to be in the first interpreter. No threads are started here, so that nothing
+ * is missing after a fork. */
+static PyModuleDef_Slot SLOTS[] = {
+    {Py_mod_exec, begin},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef MODULE = {
+    PyModuleDef_HEAD_INIT, .m_name = "linkmix.native._core", .m_methods = METHODS, .m_slots = SLOTS};
 
 PyMODINIT_FUNC PyInit__core(void)
 {
-    for (int i = 0; i < (int)(sizeof(LEVELS) / sizeof(*LEVELS)); i++)
-        if (supported(i))
-            level = &LEVELS[i];
-    return PyModule_Create(&MODULE);
+    return PyModuleDef_Init(&MODULE);
 }

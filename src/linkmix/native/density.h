@@ -126,7 +126,7 @@ INLINE vec FN(exp)(vec x)
     vec p07 = p47 * r4 + p03;
     vec p = p8b * r8 + p07;
 #endif
-    vec scaled = (vec)((ivec)p + ((ivec)t << FRACTION_BITS));
+    vec scaled = (vec)((uvec)p + ((uvec)t << FRACTION_BITS));
     return (vec)(~tiny & (ivec)scaled);
 }
 

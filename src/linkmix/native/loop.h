@@ -335,12 +335,12 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Whether a signal such as Ctrl-C raised an exception, which is then set. Called without the lock of the interpreter. */
-static int interrupted(void)
+/* Whether a signal such as Ctrl-C raised an exception, which is then set. Called while the thread is detached. */
+static int interrupted(PyThreadState **thread)
 {
-    PyGILState_STATE lock = PyGILState_Ensure();
+    PyEval_RestoreThread(*thread);
     const int raised = PyErr_CheckSignals();
-    PyGILState_Release(lock);
+    *thread = PyEval_SaveThread();
     return raised;
 }
 
@@ -348,7 +348,7 @@ static int interrupted(void)
  * objective before and after each step. Returns 0 if all steps were made, 1 if the last one gained at most least_gain
  * (0: never), 2 if the next step is not for the core to make, 3 if it was interrupted. */
 static int steps(Run *r, Long size, Long n_state, double *state, double *other, double least_gain, double seconds,
-                 Long most, double *trace, Long *made, double *log_likelihood)
+                 Long most, double *trace, Long *made, double *log_likelihood, PyThreadState **thread)
 {
     Parameters now = parts_of(r, size, state), next = parts_of(r, size, other);
     double looked = seconds_now();
@@ -359,7 +359,7 @@ static int steps(Run *r, Long size, Long n_state, double *state, double *other, 
         return 2;
     while (*made < most) {
         if (seconds_now() - looked > seconds) {
-            if (interrupted())
+            if (interrupted(thread))
                 return 3;
             looked = seconds_now();
         }
@@ -468,7 +468,10 @@ static PyObject *py_run(PyObject *self, PyObject *args)
         !read_group(o[2], held + 5, &r.told) || !read_group(o[3], held + 8, &r.linked))
         goto end;
     const Long C = e->C, d = e->d = r.free.d, M = r.M;
-    if (M < 1 || C < 1 || (!r.pool && C % M) || r.linked.rows.d != d || r.told.rows.d != d || d < 1) {
+    if (!check_form(e->form))
+        goto end;
+    if (M < 1 || C < 1 || (!r.pool && C % M) || r.linked.rows.d != d || r.told.rows.d != d || d < 1 ||
+        (e->tied && e->form != FULL) || C >= ENORMOUS || M >= ENORMOUS || d >= ENORMOUS) {
         PyErr_SetString(PyExc_ValueError, "shapes do not fit together");
         goto end;
     }
@@ -479,11 +482,12 @@ static PyObject *py_run(PyObject *self, PyObject *args)
         }
     const Long K = r.K = r.pool ? C : C / M;
     r.free_weights = weights;
-    const Long second = second_size(e->form, C, d), size = e->tied ? d * d : second;
-    const Long n_state = C * d + 2 * size + M + M * K + (e->student ? C : 0);
+    const Long second = second_size(e->form, C, d), size = e->tied ? times(d, d) : second;
+    const Long n_state = times(C, d) + 2 * size + M + times(M, K) + (e->student ? C : 0);
     if (!read_links(o[4], held + 11, &r) ||
         !doubles(o[5], &held[2], 0, 1, e->prior > 0.0 ? second_size(e->form, 1, d) : 0, &pooled) ||
-        !doubles(o[6], &held[3], 1, 0, n_state, &state) || !doubles(o[7], &held[4], 1, 0, 1, &trace))
+        !doubles(o[6], &held[3], 1, 0, n_state, &state) || !doubles(o[7], &held[4], 1, 0, 1, &trace) ||
+        !apart(held, 16))
         goto end;
     if (e->prior > 0.0 && (e->tied || !pooled)) {
         PyErr_SetString(PyExc_ValueError, "a prior needs a pooled covariance, and covariances that are not tied");
@@ -494,20 +498,18 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     r.gauss.whitener_step = e->tied ? 0 : second_size(e->form, 1, d);
     r.gauss.learns_degrees = e->learns_degrees;
     r.gauss.degrees = e->student ? state : NULL; /* says how much space a pass needs */
-    fixed = allocate(&r.gauss, &r.scratch);
+    if (!(fixed = allocate(&r.gauss, &r.scratch)))
+        goto end;
     r.n_sums = C * (1 + d) + second + (e->student ? 2 * C : 0);
     Group *groups[2] = {&r.told, &r.linked};
-    const Long n = r.told.rows.n + r.linked.rows.n, n_newton = M * (M + 7) > C ? M * (M + 7) : C;
+    const Long n = r.told.rows.n + r.linked.rows.n, n_newton = times(M, M + 7) > C ? times(M, M + 7) : C;
     const Network *net = &r.chunklets.network;
-    const Long n_nodes = net->n_nodes * M, n_same = r.networked ? net->n_edges : r.pairs.n_pairs;
+    const Long n_nodes = times(net->n_nodes, M), n_same = r.networked ? net->n_edges : r.pairs.n_pairs;
     const Long n_network = r.networked ? network_room(net) : 0;
-    size_t numbers = (size_t)(2 * r.n_sums + n_state + 2 * M * K + C + 4 * M + n_newton + d * d);
-    numbers += (size_t)(n * ((r.pool ? 2 : 1) * C + (r.pool ? 3 : 2) * M) + n_same + 2 * n_nodes + n_network);
-    room = malloc(numbers * sizeof(double));
-    if (!fixed || !room || (!r.networked && !allocate_pairs(&r.pairs, &r.pair_room))) {
-        PyErr_NoMemory();
+    Long numbers = 2 * r.n_sums + n_state + 2 * times(M, K) + C + 4 * M + n_newton + times(d, d) + n_same + n_network;
+    numbers += times(n, (r.pool ? 2 : 1) * C + (r.pool ? 3 : 2) * M) + 2 * n_nodes;
+    if (!(room = room_for(numbers)) || (!r.networked && !allocate_pairs(&r.pairs, &r.pair_room)))
         goto end;
-    }
     own = r.pair_room.room;
     double *at = room;
 #define TAKE(count) (at += (count), at - (count))
@@ -548,9 +550,9 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     Long made = 0;
     int how = 0;
     double log_likelihood = 0.0;
-    Py_BEGIN_ALLOW_THREADS
-    how = steps(&r, size, n_state, state, other, least_gain, seconds, most, trace, &made, &log_likelihood);
-    Py_END_ALLOW_THREADS
+    PyThreadState *thread = PyEval_SaveThread();
+    how = steps(&r, size, n_state, state, other, least_gain, seconds, most, trace, &made, &log_likelihood, &thread);
+    PyEval_RestoreThread(thread);
     if (how != 3)
         result = Py_BuildValue("nid", made, how, log_likelihood);
 end:

@@ -10,107 +10,18 @@
  * instead of M * M.
  */
 
-#define NETWORK_VERSION 1
 #define LOWEST_LOG -1e300   /* as LOWEST in forest.py */
 #define LOWEST_EXPONENT -746.0 /* the exponential of less is zero */
 #define UNDERFLOW_NEAR 1e-280
 #define PLAIN_NEAR 1e-100 /* quotients of numbers above this are as good as differences of their logarithms */
 #define AT_ONCE 64        /* messages computed together */
 
+#include "plan.h"
+
 /* Potentials of a pair of nodes: logarithms, and relative to the larger of both. */
 typedef struct {
     double log_same, log_different, top, same, different;
 } Edge;
-
-typedef struct {
-    long long component, n_residual, n_nodes, parent, first_child, next_sibling, table, message, n_factors;
-    const long long *nodes;   /* (n_nodes,) positions; residual nodes first */
-    const long long *axes;    /* (n_nodes - n_residual,) of the separator in the parent's table, increasing */
-    const long long *factors; /* (n_factors, 3): two axes, the first residual, and a pair; sorted by the first axis */
-} Clique;
-
-typedef struct {
-    Long M, n_nodes, n_edges, n_pairs, n_components;
-    const long long *edge_pair;  /* (n_edges,) -1 for an edge from a node to itself */
-    const long long *edge_adds;  /* (n_edges,) 0, or which potential is a constant of its component: 1 same, 2 different */
-    const long long *components; /* (n_nodes,) */
-    const long long *edge_node;  /* (n_edges,) one end */
-    Long n_coloured, n_colourings;
-    const long long *coloured;         /* (n_coloured,) nodes */
-    const long long *colouring;        /* (n_coloured,) number of the component among the coloured ones */
-    const long long *colour;           /* (n_coloured,) label in the first of both labellings */
-    const long long *colour_component; /* (n_colourings,) */
-    Long n_positions, n_alone, n_roots;
-    const long long *order;        /* (n_positions,) nodes: roots alone, roots in cores, then by depth */
-    const long long *parents;      /* (n_positions - n_roots,) positions */
-    const long long *parent_pairs; /* (n_positions - n_roots,) */
-    Long n_cliques, n_table, n_message, largest_residual, largest_separator;
-    const long long *clique_starts; /* (n_cliques,) where each begins in `cliques` */
-    const long long *cliques;
-    Long n_wide, n_wide_pairs, n_colours, max_iter;
-    double loopy_tol, damping;
-    const long long *wide;        /* (n_wide,) positions, in the order in which they send */
-    const long long *wide_blocks; /* (n_colours + 1,) where the nodes of each colour begin; they are no neighbours */
-    const long long *wide_starts; /* (n_wide + 1,) where the messages to each node begin */
-    const long long *wide_pair;   /* (2 n_wide_pairs,) pair of each message */
-    const long long *wide_source; /* (2 n_wide_pairs,) number of its sender */
-    const long long *wide_back;   /* (2 n_wide_pairs,) message in the other direction */
-} Network;
-
-static double double_of(long long bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-/* Reads a plan; 0 if it is complete and for this number of classes. */
-static int network_open(const long long *plan, Long size, Long n_classes, Network *net)
-{
-    enum { HEADER = 24 };
-    if (size < HEADER || plan[0] != NETWORK_VERSION || plan[1] != n_classes)
-        return 1;
-    memset(net, 0, sizeof(*net));
-    net->M = (Long)plan[1], net->n_nodes = (Long)plan[2], net->n_edges = (Long)plan[3], net->n_pairs = (Long)plan[4];
-    net->n_components = (Long)plan[5], net->n_coloured = (Long)plan[6], net->n_colourings = (Long)plan[7];
-    net->n_positions = (Long)plan[8], net->n_alone = (Long)plan[9], net->n_roots = (Long)plan[10];
-    net->n_cliques = (Long)plan[11], net->n_table = (Long)plan[13], net->n_message = (Long)plan[14];
-    net->largest_residual = (Long)plan[15], net->largest_separator = (Long)plan[16];
-    net->n_wide = (Long)plan[17], net->n_wide_pairs = (Long)plan[18], net->max_iter = (Long)plan[19];
-    net->n_colours = (Long)plan[22], net->loopy_tol = double_of(plan[20]), net->damping = double_of(plan[21]);
-    const long long *at = plan + HEADER;
-#define SECTION(name, count) (net->name = at, at += (count))
-    SECTION(edge_pair, net->n_edges);
-    SECTION(edge_adds, net->n_edges);
-    SECTION(edge_node, net->n_edges);
-    SECTION(components, net->n_nodes);
-    SECTION(coloured, net->n_coloured);
-    SECTION(colouring, net->n_coloured);
-    SECTION(colour, net->n_coloured);
-    SECTION(colour_component, net->n_colourings);
-    SECTION(order, net->n_positions);
-    SECTION(parents, net->n_positions - net->n_roots);
-    SECTION(parent_pairs, net->n_positions - net->n_roots);
-    SECTION(clique_starts, net->n_cliques);
-    SECTION(cliques, plan[12]);
-    SECTION(wide, net->n_wide);
-    SECTION(wide_blocks, net->n_colours + 1);
-    SECTION(wide_starts, net->n_wide + 1);
-    SECTION(wide_pair, 2 * net->n_wide_pairs);
-    SECTION(wide_source, 2 * net->n_wide_pairs);
-    SECTION(wide_back, 2 * net->n_wide_pairs);
-#undef SECTION
-    return at != plan + size;
-}
-
-/* Doubles of scratch space that an inference needs. */
-static Long network_room(const Network *net)
-{
-    const Long M = net->M, below = net->n_positions - net->n_roots;
-    return net->n_components + 6 * net->n_pairs + 3 * net->n_colourings + (2 * net->n_positions + below) * M +
-           net->n_table + net->n_message + net->largest_residual + 2 * net->largest_separator +
-           4 * net->n_wide_pairs * M + net->n_wide * (2 * M + 2) + (2 * M + 6) * AT_ONCE + 8 * M;
-}
 
 static double largest(const double *values, Long n)
 {
@@ -231,23 +142,6 @@ static void infer_colourings(const Network *net, const double *node, double *mar
 }
 
 /* ---- cores with cycles: tables over cliques ------------------------------------------------------------------ */
-
-static Clique clique_of(const Network *net, Long number)
-{
-    const long long *at = net->cliques + net->clique_starts[number];
-    Clique c = {at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], at + 9, NULL, NULL};
-    c.axes = c.nodes + c.n_nodes;
-    c.factors = c.axes + (c.n_nodes - c.n_residual);
-    return c;
-}
-
-static Long power(Long base, Long exponent)
-{
-    Long value = 1;
-    while (exponent-- > 0)
-        value *= base;
-    return value;
-}
 
 /* Adds a message over some axes of a table to the table, whose first axis has the number `axis`. */
 static void spread(double *table, Long size, Long axis, const double *message, Long message_size, const long long *axes,

@@ -144,9 +144,9 @@ def from_classes(
 
 
 def at_seeds(
-    density: Gaussian, X: Array, shape: Shape, random: RandomState, sample_weight: Floats | None = None
+    density: Density[Any, Any], X: Array, shape: Shape, random: RandomState, sample_weight: Floats | None = None
 ) -> Parameters:
-    """The paper's start: means are k-means++ seeds, and the rows nearest to each give its covariance."""
+    """The paper's start: Gaussian means are k-means++ seeds, and the rows nearest to each give its covariance."""
     classes, seeds = seeded(without_gaps(X), shape.n_classes, random, sample_weight)
     return from_classes(density, X, classes, shape, random, sample_weight, seeds=seeds)
 

@@ -51,11 +51,12 @@ class CSC(Rival):
     beta : {"csp_K", "csp", "eigenvalue"} or float, default="csp_K"
         How well the links must be satisfied. "csp_K" and "csp" are the rules of the authors' two programs. csp_K.m, for
         any number of classes: the mean of the K-th and the (K + 1)-th singular value of the links as they are, not
-        normalised, minus 1e-6 (just below an eigenvalue, if that leaves no vector). csp.m, for two classes: half of the largest singular value of the links, normalised by
-        the degrees. Both may leave fewer than K - 1 vectors, because a cannot-link gives a negative eigenvalue that is
-        a large singular value. "eigenvalue" always leaves K - 1: with two classes half of the largest eigenvalue of the
-        normalised links; with more, just below the (K - 1)-th largest, or the next one that leaves enough. A number in
-        [0, 1): that fraction of the largest eigenvalue of the normalised links.
+        normalised, minus 1e-6 (just below an eigenvalue, if that leaves no vector). csp.m, for two classes: half of the
+        largest singular value of the links, normalised by the degrees. Both may leave fewer than K - 1 vectors, because
+        a cannot-link gives a negative eigenvalue that is a large singular value. "eigenvalue" always leaves K - 1: with
+        two classes half of the largest eigenvalue of the normalised links; with more, just below the (K - 1)-th
+        largest, or the next one that leaves enough. A number in [0, 1): that fraction of the largest eigenvalue of the
+        normalised links.
     exact_limit : int, default=5000
         Largest number of points for which the eigenproblem is solved exactly.
     n_landmarks : int, default=300

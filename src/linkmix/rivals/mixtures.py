@@ -240,7 +240,7 @@ class PPC(_RivalMixture):
         self.weight = weight
 
     @property
-    def coupling(self) -> MeanField:  # type: ignore[override]
+    def coupling(self) -> MeanField:
         """What the weight comes to."""
         return MeanField(self.weight)
 

@@ -285,8 +285,9 @@ def test_trials_follow_the_setting():
 
 def test_the_rival_is_plain_em():
     links = Links(must=LINKS.must[:4], cannot=LINKS.cannot[:4])
-    rival = GMPR(3, clusters_per_class=2, random_state=0).fit(X, links=links)
-    plain = LinkMixture(3, clusters_per_class=2, random_state=0, acceleration="none", tol=1e-6).fit(X, links=links)
+    settings = {"clusters_per_class": 2, "init": "links", "tol": 1e-6, "random_state": 0}
+    rival = GMPR(3, **settings).fit(X, links=links)
+    plain = LinkMixture(3, **settings, acceleration="none").fit(X, links=links)
     np.testing.assert_array_equal(rival.log_likelihood_trace_, plain.log_likelihood_trace_)
     assert "acceleration" not in rival.get_params()
 

@@ -99,7 +99,8 @@ OTHER_SETTINGS = {
         "verbose": True,
         "random_state": np.random.RandomState(3),
     },
-    **dict.fromkeys((GMM, GMPR, GMMEC, EMPC, PPC), OF_RIVALS),
+    **dict.fromkeys((GMM, GMPR, GMMEC, EMPC), OF_RIVALS),
+    PPC: {**OF_RIVALS, "weight": 3.0},
 }
 USABLE = {GMM: Links(), EMPC: CANNOT}
 

@@ -67,7 +67,7 @@ def test_reference_embedding(variant):
         embedding / np.abs(expected).max(axis=0), expected / np.abs(expected).max(axis=0), atol=5e-8
     )
     if variant == 2:
-        model = CSC(3, random_state=0).fit(X, links=links)
+        model = CSC(3, beta="eigenvalue", random_state=0).fit(X, links=links)
         np.testing.assert_allclose(np.abs(model.embedding_), np.abs(embedding), atol=1e-12)
 
 
@@ -98,10 +98,16 @@ def test_eigenvalues_are_those_of_the_generalised_problem(n_classes, n_links, la
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 80), st.sampled_from(["eigenvalue", "singular", 0.3]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(2, 5),
+    st.integers(1, 80),
+    st.sampled_from(["eigenvalue", "csp", "csp_K", 0.3]),
+)
 def test_every_vector_is_feasible_and_solves_the_problem(seed, n_classes, n_links, rule):
     X, _, links = draw(seed, n_classes=n_classes, n_links=n_links)
     _, degrees, laplacian, Q = dense_problem(X, links)
+    Q = links_matrix(links, len(X)).toarray() if rule == "csp_K" else Q
     model = CSC(n_classes, beta=rule, random_state=seed)
     try:
         model.fit(X, links=links)
@@ -128,9 +134,35 @@ def test_singular_values_leave_too_few_vectors():
     """A link that stands alone gives the eigenvalues +1 and -1: half of the singular values is no eigenvalue."""
     X, _, links = draw(0, n=200, n_classes=8, n_links=30)
     sizes = [
-        CSC(8, beta=rule, random_state=0).fit(X, links=links).vectors_.shape[1] for rule in ("eigenvalue", "singular")
+        CSC(8, beta=rule, random_state=0).fit(X, links=links).vectors_.shape[1] for rule in ("eigenvalue", "csp_K")
     ]
     assert sizes[0] == 7 > sizes[1] >= 1
+
+
+def program(X, links, n_classes, rule):
+    """What csp.m (two classes) and csp_K.m compute, by scipy's dense solver: the rows that k-means sees."""
+    _, degrees, laplacian, normalised = dense_problem(X, links)
+    Q = normalised if rule == "csp" else links_matrix(links, len(X)).toarray()
+    singular = np.linalg.svd(Q, compute_uv=False)
+    beta = singular[0] / 2 if rule == "csp" else (singular[n_classes - 1] + singular[n_classes]) / 2 - 1e-6
+    values, vectors = eig(laplacian, Q - beta * np.eye(len(X)))
+    vectors = vectors[:, np.isfinite(values) & (np.abs(values.imag) < 1e-9)].real
+    vectors /= np.linalg.norm(vectors, axis=0)
+    feasible = np.einsum("nm,nm->m", vectors, (Q - beta * np.eye(len(X))) @ vectors) >= 0
+    mixed = (vectors > 1e-12).any(axis=0) & (vectors < -1e-12).any(axis=0)
+    vectors = vectors[:, feasible & mixed]
+    costs = np.einsum("nm,nm->m", vectors, laplacian @ vectors)
+    order = np.argsort(costs)[: n_classes - 1]
+    scale = 1.0 if rule == "csp" else 1 - costs[order]
+    return vectors[:, order] * np.sqrt(degrees.sum() / degrees)[:, None] * scale
+
+
+@pytest.mark.parametrize(("rule", "n_classes"), [("csp", 2), ("csp_K", 3), ("csp_K", 5)])
+def test_the_rules_are_those_of_the_authors_programs(rule, n_classes):
+    X, _, links = draw(3, n=90, n_classes=n_classes, n_links=200)
+    expected = program(X, links, n_classes, rule)
+    found = CSC(n_classes, beta=rule, random_state=0).fit(X, links=links).embedding_
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-7)
 
 
 def test_must_links_that_one_class_meets():

@@ -148,6 +148,17 @@ def test_a_high_price_makes_links_hold():
     assert links_satisfied(PCKMeans(3, weight=1e4, random_state=0).fit(X, links=links).labels_, links) == 1
 
 
+def test_a_strong_link_is_worth_the_same_on_any_scale():
+    X, y = load_iris(return_X_y=True)
+    links = Links.from_labels(y, 40, random_state=3)
+    plain, large = (PCKMeans(3, random_state=0).fit(scale * X, links=links) for scale in (1.0, 1000.0))
+    np.testing.assert_array_equal(plain.labels_, large.labels_)
+    as_number = PCKMeans(3, weight=X.var(axis=0).sum(), random_state=0).fit(X, links=links)
+    assert plain.objective_ == pytest.approx(as_number.objective_)
+    one, original = (PCKMeans(3, weight=w, random_state=0).fit(X, links=links) for w in (1.0, "original"))
+    assert original.objective_ == one.objective_
+
+
 def test_far_from_the_origin_nothing_changes():
     X, y = load_iris(return_X_y=True)
     links = Links.from_labels(y, 40, random_state=3)
@@ -219,10 +230,10 @@ def test_predict_before_fit():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"weight": -1}, r"'weight' parameter of PCKMeans must be a float in the range \[0\.0, inf\)\. Got -1"),
+        ({"weight": -1}, r"'weight' .* a str among {.*} or a float in the range \[0\.0, inf\)\. Got -1"),
         (
             {"weight": np.inf},
-            r"'weight' parameter of PCKMeans must be a float in the range \[0\.0, inf\)\. Got inf",
+            r"'weight' .* a str among {.*} or a float in the range \[0\.0, inf\)\. Got inf",
         ),
         ({"max_iter": 0}, r"'max_iter' parameter of PCKMeans must be an int in the range \[1, inf\)\. Got 0"),
         ({"init": np.eye(3)}, r"init has shape \(3, 3\): give one centre per class, shape \(2, 5\)"),

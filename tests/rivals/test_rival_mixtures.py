@@ -112,7 +112,43 @@ def test_projection_reference():
         np.testing.assert_allclose(multipliers, data["lam" + suffix], rtol=0, atol=1e-6)
 
 
+# The start
+
+
+@pytest.mark.parametrize("clusters_per_class", [1, 3])
+@pytest.mark.parametrize("kind", MIXTURES)
+def test_the_first_means_are_kmeans_plusplus_seeds(kind, clusters_per_class, wine):
+    """Without a step of EM, each mean is a row, and its covariance that of the rows nearest to it in its class."""
+    X, _ = wine
+    model = kind(2, clusters_per_class=clusters_per_class, max_iter=0, reg_covar=0.0, random_state=3).fit(X[:, :2])
+    seeds = model.means_.reshape(-1, 2)
+    assert all((X[:, :2] == seed).all(axis=1).any() for seed in seeds)
+    assert len(np.unique(seeds, axis=0)) == 2 * clusters_per_class
+    if clusters_per_class == 1:
+        nearest = ((X[:, None, :2] - seeds) ** 2).sum(axis=2).argmin(axis=1)
+        for m in range(2):
+            np.testing.assert_allclose(model.covariances_[m, 0], np.cov(X[nearest == m, :2].T, bias=True))
+    assert not np.allclose(LinkMixture(2, max_iter=0, random_state=3).fit(X[:, :2]).means_[:, 0], seeds[:2])
+
+
 # PPC
+
+
+def test_the_weight_of_ppc_is_that_of_its_coupling(wine):
+    X, y = wine
+    links = Links.from_labels(y, 40, random_state=0)
+    for weight in (1.0, 10.0):
+        model = PPC(3, random_state=0).set_params(weight=weight).fit(X, links=links)
+        same = LinkMixture(3, coupling=MeanField(weight), init=start_of(model, X), tol=1e-6, max_iter=300)
+        np.testing.assert_allclose(model.log_likelihood_, same.fit(X, links=links).log_likelihood_, rtol=1e-9)
+    with pytest.raises(ValueError, match="weight=-1 is not a finite number of at least 0"):
+        PPC(weight=-1).fit(X)
+
+
+def start_of(model, X):
+    """The start of a fitted mixture, as an argument of `LinkMixture`."""
+    first = type(model)(**{**model.get_params(), "max_iter": 0}).fit(X)
+    return {name: getattr(first, f"{name}_") for name in ("class_weights", "cluster_weights", "means", "covariances")}
 
 
 def test_mean_field_ends_at_a_fixed_point():
@@ -174,9 +210,9 @@ def test_gmm_is_scikit_learns(wine):
 def test_gmm_ec_is_the_network_of_links(wine):
     X, y = wine
     links = Links.from_labels(y, 40, random_state=0)
-    settings = {"covariance_type": "diag", "random_state": 3}
+    settings = {"covariance_type": "diag", "random_state": 3, "tol": 1e-6}
     rival = GMMEC(3, **settings).fit(X, links=links)
-    ours = LinkMixture(3, coupling="graph", **settings).fit(X, links=links)
+    ours = LinkMixture(3, coupling="graph", init=start_of(rival, X), **settings).fit(X, links=links)
     np.testing.assert_array_equal(rival.log_likelihood_trace_, ours.log_likelihood_trace_)
     np.testing.assert_array_equal(rival.labels_, ours.labels_)
 
@@ -186,7 +222,8 @@ def test_the_original_gmm_ec_is_gm_pr_on_disjoint_links(wine):
     links = Links(must=[(0, 1), (2, 60)], cannot=[(5, 100), (7, 140), (61, 150)])
     settings = {"covariance_type": "diag", "random_state": 3, "tol": 1e-6}
     one = GMPR(3, **settings).fit(X, links=links)
-    other = LinkMixture(3, coupling=Graph(sampling="chunklets"), **settings).fit(X, links=links)
+    original = LinkMixture(3, coupling=Graph(sampling="chunklets"), init=start_of(one, X), **settings)
+    other = original.fit(X, links=links)
     np.testing.assert_allclose(one.log_likelihood_trace_, other.log_likelihood_trace_, rtol=1e-10)
     np.testing.assert_allclose(one.means_, other.means_, rtol=0, atol=1e-8)
 

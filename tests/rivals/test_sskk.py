@@ -112,7 +112,7 @@ def test_reference_run_with_the_shift_beside_the_matrix(reference):
 
 def test_reference_weight_of_a_link(reference):
     file, objective = reference
-    model = SSKK(2, objective=objective, random_state=0).fit(file["X"], links=links_of(file))
+    model = SSKK(2, objective=objective, link_weight="original", random_state=0).fit(file["X"], links=links_of(file))
     other = clone(model).set_params(link_weight=float(file["w"])).fit(file["X"], links=links_of(file))
     np.testing.assert_array_equal(model.objective_trace_, other.objective_trace_)
 
@@ -224,6 +224,18 @@ def test_heavier_links_are_broken_less():
     assert n_broken(50.0) < n_broken(0.0)
 
 
+def test_strong_links_decide_where_the_published_weight_leaves_them_unheard():
+    """2000 links on 200 points say everything; at the published weight they count as two points."""
+    X, y = make_blobs(200, 2, centers=4, cluster_std=2.0, random_state=0)
+    links = Links.from_labels(y, 2000, random_state=0)
+    scores = [
+        adjusted_rand_score(y, SSKK(4, link_weight=weight, random_state=0).fit_predict(X, links=links))
+        for weight in ("strong", "original", 5.0)
+    ]
+    assert scores[0] == scores[2] > 0.95  # n / (10 k) = 5
+    assert scores[1] < 0.7
+
+
 def test_single_precision_gives_the_same_labels():
     X, y = load_iris(return_X_y=True)
     links = Links.from_labels(y, 50, random_state=0)
@@ -254,7 +266,7 @@ def test_check_estimator(settings):
         ({"sigma": -1}, r"'sigma' parameter of SSKK must be a float in the range \[0\.0, inf\)\. Got -1"),
         (
             {"link_weight": np.nan},
-            r"'link_weight' .* must be a float in the range \[0\.0, inf\) or None\. Got nan",
+            r"'link_weight' .* must be a str among {.*} or a float in the range \[0\.0, inf\)\. Got nan",
         ),
         ({"max_iter": 0}, r"'max_iter' parameter of SSKK must be an int in the range \[1, inf\)\. Got 0"),
         (

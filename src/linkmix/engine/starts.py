@@ -1,7 +1,7 @@
-"""Starts for EM: by k-means++ as in the paper, from the links, or given by the user."""
+"""Starts for EM: by k-means++, from the links, or given by the user."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -46,19 +46,26 @@ def nearest_seed(X: Array, n_groups: int, random: RandomState, sample_weight: Fl
 
     The draw does not depend on the order of the rows, and a row of weight 2 counts as two equal rows.
     """
+    return seeded(X, n_groups, random, sample_weight)[0]
+
+
+def seeded(X: Array, n_groups: int, random: RandomState, sample_weight: Floats | None = None) -> tuple[Ints, Ints]:
+    """Groups as in `nearest_seed`, and the row numbers of the seeds: fewer than groups if rows are equal."""
     distinct, weights = _distinct_rows(X, sample_weight)
     # The method as published, with the draws of scikit-learn's kmeans_plusplus, whose default is greedy. Its checks
     # would take longer than the seeds of a small class.
     row = distinct[random.choice(len(distinct), p=weights / weights.sum())]
     groups = np.zeros(len(X), dtype=np.int64)
     closest = _squared_distances(X, row)
+    seeds = [row]
     for group in range(1, min(n_groups, len(distinct))):
         chances = weights * closest[distinct]
         drawn = np.searchsorted(np.cumsum(chances), random.uniform(size=1)[0] * chances.sum())
-        distances = _squared_distances(X, distinct[min(drawn, len(distinct) - 1)])
+        seeds.append(distinct[min(drawn, len(distinct) - 1)])
+        distances = _squared_distances(X, seeds[-1])
         groups[distances < closest] = group
         np.minimum(closest, distances, out=closest)
-    return groups
+    return groups, np.array(seeds, dtype=np.int64)
 
 
 def _squared_distances(X: Array, row: int) -> Floats:
@@ -96,20 +103,25 @@ def from_classes(
     random: RandomState,
     sample_weight: Floats | None = None,
     places: Floats | None = None,
+    seeds: Ints | None = None,
 ) -> Parameters:
-    """Start from equal weights and the moments of each class, split into clusters as in the paper.
+    """Start from equal weights and the moments of each class, split into clusters by k-means++ seeds.
 
     A cluster without rows starts at a random row of its class. ``places`` are the same rows, where distances between
-    rows of `X` mean nothing because some columns hold codes.
+    rows of `X` mean nothing because some columns hold codes. With ``seeds``, the rows that the classes were drawn
+    around, means are seeds, as in the paper: these, or those of the clusters if a class has several.
     """
     filled = without_gaps(X) if places is None else places
     per_class = shape.clusters_per_class
     counts = np.ones(len(X)) if sample_weight is None else sample_weight
     groups = classes * per_class
+    cluster_seeds = {} if per_class > 1 or seeds is None else dict(enumerate(seeds.tolist()))
     for m in range(shape.n_classes if per_class > 1 else 0):
         rows = np.flatnonzero((classes == m) & (counts > 0))
         if len(rows):
-            groups[rows] += nearest_seed(filled[rows], per_class, random, counts[rows])
+            clusters, drawn = seeded(filled[rows], per_class, random, counts[rows])
+            groups[rows] += clusters
+            cluster_seeds |= {m * per_class + k: row for k, row in enumerate(rows[drawn].tolist())}
     weights = np.zeros((len(X), shape.n_components))
     weights[np.arange(len(X)), groups] = counts
     for empty in np.flatnonzero(weights.sum(axis=0) == 0):
@@ -118,12 +130,25 @@ def from_classes(
             candidates = np.flatnonzero(counts > 0)
         distinct, _ = _distinct_rows(filled[candidates], None)
         weights[candidates[random.choice(distinct)], empty] = 1.0
+    components = density.start(X, weights)
+    if seeds is not None:
+        means = components.means.copy()
+        means[list(cluster_seeds)] = filled[list(cluster_seeds.values())]
+        components = replace(components, means=means)
     return Parameters(
         np.full(shape.n_classes, 1 / shape.n_classes),
         first_cluster_weights(shape),
-        density.start(X, weights),
+        components,
         shared_clusters=shape.shared_clusters,
     )
+
+
+def at_seeds(
+    density: Density[Any, Any], X: Array, shape: Shape, random: RandomState, sample_weight: Floats | None = None
+) -> Parameters:
+    """The paper's start: Gaussian means are k-means++ seeds, and the rows nearest to each give its covariance."""
+    classes, seeds = seeded(without_gaps(X), shape.n_classes, random, sample_weight)
+    return from_classes(density, X, classes, shape, random, sample_weight, seeds=seeds)
 
 
 def first_cluster_weights(shape: Shape) -> Floats:
@@ -137,7 +162,7 @@ def first_cluster_weights(shape: Shape) -> Floats:
 def kmeans_plusplus_classes(
     X: Array, links: Links, shape: Shape, random: RandomState, sample_weight: Floats | None = None
 ) -> Ints:
-    """The paper's start: each row gets the class of its nearest k-means++ seed. Links are not used."""
+    """Each row gets the class of its nearest k-means++ seed. Links are not used."""
     return nearest_seed(without_gaps(X), shape.n_classes, random, sample_weight)
 
 

@@ -438,7 +438,7 @@ class LinkMixture(LinkEstimator):
         before = None if some is None else self._previous_labels(some.X)
         if some is not None and not candidates:
             warm = [] if before is None else self._warm_starts(model, shape)
-            candidates = warm + fresh_starts(some, density, str(self.init), shape, self.n_init - len(warm), random)
+            candidates = warm + self._fresh_starts(some, density, shape, self.n_init - len(warm), random)
         data = part(given, keep_linked=self.linked_points == "both")
         with few_threads(n, d):
             fit = best_fit(
@@ -499,6 +499,17 @@ class LinkMixture(LinkEstimator):
             return engine.most_probable_classes(self._fitted_density, self._parameters, X)
         except ValueError:
             return None
+
+    def _fresh_starts(
+        self,
+        some: Knowledge[Array],
+        density: Density[Any, Any],
+        shape: starts.Shape,
+        n_starts: int,
+        random: RandomState,
+    ) -> list[Start]:
+        """Starts by the method that `init` names."""
+        return fresh_starts(some, density, str(self.init), shape, n_starts, random)
 
     def _warm_starts(self, model: engine.Model, shape: starts.Shape) -> list[Start]:
         """The earlier fit as a start, if it has the same shape and density."""

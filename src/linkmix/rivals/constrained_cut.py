@@ -1,6 +1,6 @@
 """The eigenproblem of constrained spectral clustering: smooth cuts that agree with the links well enough.
 
-L v = lambda (Q - threshold I) v, where L is the normalised Laplacian of a graph and Q the normalised matrix of links.
+L v = lambda (Q - threshold I) v, where L is the normalised Laplacian of a graph and Q the matrix of links.
 It is solved on the hyperplane that excludes the trivial cut, which puts all points into one class.
 """
 
@@ -16,7 +16,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from linkmix.basics.arrays import Floats
 from linkmix.rivals.kernels import POINTS_CHECKED, landmark_map, row_blocks, scale_points, similarities
 
-_MARGIN = 1e-6  # "just below" an eigenvalue, as in the authors' program
+Rule = Literal["eigenvalue", "csp", "csp_K"]
+_MARGIN = 1e-6  # "just below" an eigenvalue, as in the authors' programs
 _DENSE_LIMIT = 400  # up to this size, computing all eigenvectors is faster than Lanczos
 
 
@@ -27,28 +28,34 @@ def normalise(Q: csr_array, degrees: Floats) -> csr_array:
     return csr_array((values, Q.indices, Q.indptr), shape=Q.shape)
 
 
-def choose_threshold(
-    Q: csr_array, degrees: Floats, n_classes: int, rule: Literal["eigenvalue", "singular"] | float
-) -> float:
-    """Threshold beta / vol for normalised links Q. Only linked points matter: all other eigenvalues are zero."""
+def choose_threshold(Q: csr_array, degrees: Floats, n_classes: int, rule: Rule | float) -> float:
+    """Threshold beta / vol for the links Q: normalised by the degrees, except under the rule "csp_K".
+
+    Only linked points matter: all other eigenvalues are zero.
+    """
     values = link_eigenvalues(Q)
-    # Add enough zeros for the (K - 1)-th and the next eigenvalue to exist, if there are that many points.
+    # Add enough zeros for the K-th and the next eigenvalue to exist, if there are that many points.
     zeros = np.zeros(min(n_classes + 1, Q.shape[0] - len(values)))
     values = np.sort(np.concatenate([values, zeros]))[::-1]
+    singular = np.sort(np.abs(values))[::-1]
     if not isinstance(rule, str):
         return float(rule * values[0])
-    # The authors' margin, capped because eigenvalues shrink as 1 / n.
+    if rule == "csp":
+        return float(0.5 * singular[0])
+    # The authors' margin, capped because eigenvalues of normalised links shrink as 1 / n.
     margin = min(_MARGIN, 0.01 * values[0])
-    if rule == "singular":
-        return float(np.sort(np.abs(values))[::-1][n_classes - 2] - margin)
+    n_needed = n_classes - 1
     thresholds = values[n_classes - 2 :] - margin
-    if n_classes == 2:
+    if rule == "csp_K":
+        n_needed = 1
+        thresholds = np.concatenate([[singular[n_classes - 1 : n_classes + 1].mean() - _MARGIN], values - margin])
+    elif n_classes == 2:
         thresholds = np.concatenate([[0.5 * values[0]], thresholds])
     root = np.sqrt(degrees)
     trivial = (root @ (Q @ root)) / degrees.sum()  # agreement of the trivial cut with the links
     for threshold in thresholds:
         # By the inertia of Q - threshold I on the hyperplane: one vector is lost if the trivial one is feasible.
-        if np.sum(values > threshold) - (trivial > threshold) >= n_classes - 1:
+        if np.sum(values > threshold) - (trivial > threshold) >= n_needed:
             return float(threshold)
     return float(thresholds[-1])
 
@@ -56,7 +63,7 @@ def choose_threshold(
 class Problem(NamedTuple):
     """L v = lambda (Q - threshold I) v. Without links, Q is None and the threshold -1, which gives L v = lambda v."""
 
-    Q: csr_array | None  # the links, normalised by the degrees
+    Q: csr_array | None  # the links, usually normalised by the degrees
     threshold: float  # beta / vol
 
 

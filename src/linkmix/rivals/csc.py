@@ -2,7 +2,7 @@
 
 import warnings
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import RandomState
@@ -19,6 +19,7 @@ from linkmix.rivals.constrained_cut import (
     Graph,
     LandmarkGraph,
     Problem,
+    Rule,
     SimilarityGraph,
     choose_threshold,
     feasible_vectors,
@@ -47,12 +48,15 @@ class CSC(Rival):
     ----------
     n_classes : int, default=2
         Number of classes, K.
-    beta : {"eigenvalue", "singular"} or float, default="eigenvalue"
-        How well the links must be satisfied. "eigenvalue": with two classes half of the maximum agreement; with more,
-        just below the (K - 1)-th largest eigenvalue of the matrix of links, or the next one that leaves K - 1 vectors.
-        "singular": as in the authors' program, which uses a singular value instead. This may leave fewer than K - 1
-        vectors, because a cannot-link gives a negative eigenvalue that is a large singular value. A number in [0, 1):
-        that fraction of the maximum agreement.
+    beta : {"csp_K", "csp", "eigenvalue"} or float, default="csp_K"
+        How well the links must be satisfied. "csp_K" and "csp" are the rules of the authors' two programs. csp_K.m, for
+        any number of classes: the mean of the K-th and the (K + 1)-th singular value of the links as they are, not
+        normalised, minus 1e-6 (just below an eigenvalue, if that leaves no vector). csp.m, for two classes: half of the
+        largest singular value of the links, normalised by the degrees. Both may leave fewer than K - 1 vectors, because
+        a cannot-link gives a negative eigenvalue that is a large singular value. "eigenvalue" always leaves K - 1: with
+        two classes half of the largest eigenvalue of the normalised links; with more, just below the (K - 1)-th
+        largest, or the next one that leaves enough. A number in [0, 1): that fraction of the largest eigenvalue of the
+        normalised links.
     exact_limit : int, default=5000
         Largest number of points for which the eigenproblem is solved exactly.
     n_landmarks : int, default=300
@@ -75,7 +79,7 @@ class CSC(Rival):
     costs_ : array of shape (n_vectors,)
         The cut, v'Lv / v'v.
     satisfaction_ : array of shape (n_vectors,)
-        Agreement with the links, v'Qv, with Q normalised by the degrees. Above ``beta_``.
+        Agreement with the links, v'Qv, with Q normalised by the degrees unless beta is "csp_K". Above ``beta_``.
     beta_ : float
         The threshold; minus infinity without links.
     solver_ : {"exact", "landmarks"}
@@ -87,7 +91,7 @@ class CSC(Rival):
     -----
     The method needs many links. With fewer links than points, the feasible vectors are large at the linked points and
     almost zero elsewhere, so that rounding decides the classes of all other points: the result is then worse than
-    without links. The authors' program behaves the same way; its vectors agree with these to 1e-8.
+    without links. The authors' programs behave the same way; their vectors agree with these to 1e-8.
 
     References
     ----------
@@ -110,7 +114,7 @@ class CSC(Rival):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **Rival._parameter_constraints,
-        "beta": [StrOptions({"eigenvalue", "singular"}), Interval(Real, 0, 1, closed="left")],
+        "beta": [StrOptions({"eigenvalue", "csp", "csp_K"}), Interval(Real, 0, 1, closed="left")],
         "n_landmarks": [at_least(1)],
     }
 
@@ -118,7 +122,7 @@ class CSC(Rival):
         self,
         n_classes: int = 2,
         *,
-        beta: Literal["eigenvalue", "singular"] | float = "eigenvalue",
+        beta: Rule | float = "csp_K",
         exact_limit: int = 5000,
         n_landmarks: int = 300,
         random_state: int | RandomState | None = None,
@@ -166,14 +170,17 @@ class CSC(Rival):
     def _problem(self, graph: Graph, links: Links) -> Problem:
         if not links.n_must + links.n_cannot:
             return Problem(None, -1.0)
-        Q = normalise(links_matrix(links, len(graph.degrees)), graph.degrees)
+        Q = links_matrix(links, len(graph.degrees))
+        if self.beta != "csp_K":
+            Q = normalise(Q, graph.degrees)
         return Problem(Q, choose_threshold(Q, graph.degrees, self.n_classes, self.beta))
 
     def _solve(self, graph: Graph, problem: Problem, random: RandomState) -> Feasible:
         found = feasible_vectors(graph, problem, self.n_classes - 1, random)
         if not len(found.costs):
             raise ValueError(
-                f"no vector agrees with the links as well as beta={self.beta!r} requires: choose a smaller beta"
+                f"no vector agrees with the links as well as beta={self.beta!r} requires: choose a smaller beta, or "
+                "beta='eigenvalue', which always leaves enough"
             )
         return found
 

@@ -3,7 +3,7 @@
 import warnings
 from abc import abstractmethod
 from numbers import Real
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
@@ -43,11 +43,11 @@ class CentreRival(Rival):
         """
         check_is_fitted(self)
         points: Floats = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(squared_distances(points, self.cluster_centers_, self._feature_weights()).argmin(axis=1))
+        return np.asarray(self._distances(points).argmin(axis=1))
 
-    def _feature_weights(self) -> Floats | None:
-        """Weight of each column in squared distances; None if all are one."""
-        return None
+    def _distances(self, points: Floats) -> Floats:
+        """Distance of points to each centre, in any monotone form: shape (n, M)."""
+        return squared_distances(points, self.cluster_centers_)
 
     def _given_centres(self, n_features: int) -> Floats | None:
         """Return `init`, validated; None if it is not given."""
@@ -109,7 +109,7 @@ class PenaltyRival(CentreRival):
         self,
         n_classes: int = 2,
         *,
-        weight: float = 1.0,
+        weight: Any = 1.0,
         max_iter: int = 300,
         init: ArrayLike | None = None,
         random_state: int | RandomState | None = None,
@@ -121,10 +121,10 @@ class PenaltyRival(CentreRival):
         self.random_state = random_state
 
     def _cluster(self, X: Floats, links: Links, random: RandomState) -> Ints:
-        graph = weighted_links(links, len(X), self.weight)
+        graph = weighted_links(links, len(X), self._link_weight(X))
         given = self._given_centres(X.shape[1])
         centres = self._seeds(X, links, random) if given is None else given
-        metric = np.ones(X.shape[1])
+        metric = self._first_metric(X.shape[1])
         labels: Ints | None = None
         trace: list[float] = []
         converged = False
@@ -170,6 +170,14 @@ class PenaltyRival(CentreRival):
         onward = choose_classes(costs, links, penalties, labels, order)
         return anew if _total(costs, links, penalties, anew) < _total(costs, links, penalties, onward) else onward
 
+    def _link_weight(self, X: Floats) -> float:
+        """Weight of a broken link."""
+        return float(self.weight)
+
+    def _first_metric(self, n_features: int) -> Floats:
+        """Metric before any learning."""
+        return np.ones(n_features)
+
     @abstractmethod
     def _seeds(self, X: Floats, links: Links, random: RandomState) -> Floats:
         """Initial centres."""
@@ -180,7 +188,7 @@ class PenaltyRival(CentreRival):
 
     @abstractmethod
     def _penalties(self, X: Floats, links: WeightedLinks, metric: Floats) -> Floats:
-        """Penalty for breaking each link: shape (n_links,)."""
+        """Penalty for breaking each link: shape (n_links,), or (n_links, M) as in `choose_classes`."""
 
     def _learned(self, X: Floats, labels: Ints, centres: Floats, links: WeightedLinks, metric: Floats) -> Floats:
         """Metric after one learning step."""
@@ -196,7 +204,11 @@ class PenaltyRival(CentreRival):
 
 def _total(costs: Floats, links: WeightedLinks, penalties: Floats, labels: Ints) -> float:
     """Cost of the rows in their classes plus the penalties of the links that they break."""
-    return float(costs[np.arange(len(labels)), labels].sum() + penalties[links.broken(labels)].sum())
+    broken = links.broken(labels)
+    paid = penalties[broken]
+    if paid.ndim == 2:
+        paid = paid[np.arange(len(paid))[:, None], labels[links.pairs[broken]]].mean(axis=1)
+    return float(costs[np.arange(len(labels)), labels].sum() + paid.sum())
 
 
 def weighted_links(links: Links, n_rows: int, weight: float) -> WeightedLinks:
@@ -257,8 +269,8 @@ def choose_classes(costs: Floats, links: WeightedLinks, penalties: Floats, label
         Cost of each class for each row, without links.
     links : WeightedLinks
         The links.
-    penalties : array of shape (n_links,)
-        Penalty for breaking each link.
+    penalties : array of shape (n_links,) or (n_links, M)
+        Penalty for breaking each link. If it depends on the class, the mean over the classes of the two rows.
     labels : array of shape (n,), or None
         Current classes. If None, rows are placed one after the other, and a link counts once its first row is placed.
     order : array of int
@@ -275,6 +287,8 @@ def choose_classes(costs: Floats, links: WeightedLinks, penalties: Floats, label
         # Move only if the cost falls: otherwise ties could cycle forever.
         found = np.where(costs[rows, cheapest] < costs[rows, labels], cheapest, labels)
         found[links.linked] = labels[links.linked]
+    if penalties.ndim == 2:
+        return _sweep_by_class(costs, links, penalties, order, found)
     # A broken must-link costs the same in all classes but one, which is equivalent to a reward in that one.
     rewards = np.where(links.is_must, penalties, -penalties)[links.link]  # (2 n_links,)
     if native.active():
@@ -292,6 +306,27 @@ def choose_classes(costs: Floats, links: WeightedLinks, penalties: Floats, label
         if now[i] == nowhere or best < total[now[i]]:
             now[i] = total.index(best)
     found[order] = [now[i] for i in order.tolist()]
+    return found
+
+
+def _sweep_by_class(costs: Floats, links: WeightedLinks, penalties: Floats, order: Ints, found: Ints) -> Ints:
+    """The sweep of `choose_classes` if penalties depend on the class; ``found`` is M for rows that are nowhere yet."""
+    n_classes = costs.shape[1]
+    for i in order.tolist():
+        edges = slice(links.begin[i], links.begin[i + 1])
+        there = found[links.other[edges]]
+        placed = there < n_classes
+        link, there = links.link[edges][placed], there[placed]
+        must, own = links.is_must[link], penalties[link]  # (n_edges,), (n_edges, M)
+        at_the_other = own[np.arange(len(link)), there]
+        # A broken must-link costs half a penalty of either class; that of the other row's class is the same for all
+        # classes but its own, in which nothing is paid.
+        total = costs[i] + 0.5 * own[must].sum(axis=0) + 0.5 * at_the_other[must].sum()
+        np.subtract.at(total, there[must], at_the_other[must])
+        np.add.at(total, there[~must], at_the_other[~must])
+        best = int(total.argmin())
+        if found[i] == n_classes or total[best] < total[found[i]]:
+            found[i] = best
     return found
 
 

@@ -1,12 +1,18 @@
 """Rivals that use the same engine with another coupling: GMM, GM-PR as printed, GMM-EC, EM-PC and PPC."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
+from linkmix.basics.arrays import Array
+from linkmix.basics.checks import Constraints, at_least
 from linkmix.couplings import Coupling, Graph, MeanField, Pairwise, Projection, Uncoupled
+from linkmix.densities import Density
+from linkmix.engine import starts
+from linkmix.engine.fitting import Knowledge, Start
 from linkmix.links.checks import LinksLike, as_links
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.door import PointsLike
@@ -16,7 +22,9 @@ from linkmix.rivals.base import refuse_useless
 class _RivalMixture(LinkMixture):
     """A Gaussian LinkMixture with a fixed coupling and only the settings that the published methods have.
 
-    The parameters are those of `LinkMixture` with the same names.
+    The parameters are those of `LinkMixture` with the same names. With ``init="kmeans++"`` the first means are the
+    k-means++ seeds themselves, as in the paper of GM-PR, so that all methods of its experiments start alike;
+    `LinkMixture` starts at the means of the points nearest to the seeds.
 
     Attributes
     ----------
@@ -83,6 +91,18 @@ class _RivalMixture(LinkMixture):
         refuse_useless(type(self).__name__, given, self.uses_must, self.uses_cannot, self.uses_confidence)
         told: dict[str, Any] = {"ids": ids, "must_link": must_link, "cannot_link": cannot_link, "rows": rows}
         return super().fit(X, links=links, sample_weight=sample_weight, **told)
+
+    def _fresh_starts(
+        self,
+        some: Knowledge[Array],
+        density: Density[Any, Any],
+        shape: starts.Shape,
+        n_starts: int,
+        random: RandomState,
+    ) -> list[Start]:
+        if self.init != "kmeans++":
+            return super()._fresh_starts(some, density, shape, n_starts, random)
+        return [lambda: starts.at_seeds(density, some.X, shape, random, some.sample_weight)] * n_starts
 
 
 class GMM(_RivalMixture):
@@ -165,7 +185,15 @@ class EMPC(_RivalMixture):
 class PPC(_RivalMixture):
     """PPC: links as penalties in the label prior, with mean-field inference (Lu and Leen, 2004).
 
-    A link is worth one nat; for another weight use ``LinkMixture(coupling=MeanField(weight=...))``.
+    Parameters
+    ----------
+    n_classes : int, default=2
+        Number of classes.
+    weight : float, default=10.0
+        Log-probability gained by each must-link that holds and lost by each cannot-link that is broken. Ten nats make
+        a link nearly certain; at one nat the points often outvote it.
+    clusters_per_class, covariance_type, init, n_init, reg_covar, tol, max_iter, random_state
+        As in `LinkMixture`.
 
     Examples
     --------
@@ -179,3 +207,43 @@ class PPC(_RivalMixture):
 
     uses_confidence = True
     published_coupling = MeanField()
+    _parameter_constraints: ClassVar[Constraints] = {
+        **_RivalMixture._parameter_constraints,
+        "weight": [at_least(0, Real)],
+    }
+
+    def __init__(
+        self,
+        n_classes: int = 2,
+        *,
+        weight: float = 10.0,
+        clusters_per_class: int = 1,
+        covariance_type: str = "full",
+        init: str | Mapping[str, Any] = "kmeans++",
+        n_init: int = 1,
+        reg_covar: float = 1e-6,
+        tol: float = 1e-6,
+        max_iter: int = 300,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            n_classes,
+            clusters_per_class=clusters_per_class,
+            covariance_type=covariance_type,
+            init=init,
+            n_init=n_init,
+            reg_covar=reg_covar,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
+        self.weight = weight
+
+    @property
+    def coupling(self) -> MeanField:
+        """What the weight comes to."""
+        return MeanField(self.weight)
+
+    @coupling.setter
+    def coupling(self, coupling: MeanField) -> None:
+        self.weight = coupling.weight

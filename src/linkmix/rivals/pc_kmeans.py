@@ -1,9 +1,15 @@
 """PCKMeans: k-means with a constant penalty for each broken link."""
 
+from numbers import Real
+from typing import ClassVar, Literal
+
 import numpy as np
 from numpy.random import RandomState
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import StrOptions
 
 from linkmix.basics.arrays import Floats
+from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
 from linkmix.rivals.kmeans_links import PenaltyRival, WeightedLinks, linked_seeds, squared_distances
 
@@ -13,8 +19,7 @@ class PCKMeans(PenaltyRival):
 
     Minimises half the sum of squared distances to the centres plus `weight` for each broken link. As published, links
     that follow from certain ones count as well; their number grows with the square of the size of the chunklets. A link
-    of confidence c costs c times the weight. Standardise the columns first: the weight is compared with squared
-    distances.
+    of confidence c costs c times the weight.
 
     As published, points are assigned one after the other, given the classes of the others. In addition each step also
     assigns all points from scratch and keeps the cheaper of the two, since points that their links hold together
@@ -24,8 +29,10 @@ class PCKMeans(PenaltyRival):
     ----------
     n_classes : int, default=2
         Number of classes.
-    weight : float, default=1.0
-        Penalty for a broken link.
+    weight : {"strong", "original"} or float, default="strong"
+        Penalty for a broken link. "strong": the mean squared distance of a point from the mean of all, so that a link
+        outvotes the points on any scale. "original": 1, the published experiments' penalty; what it means depends on
+        the scale and the number of the columns.
     max_iter : int, default=300
         Maximum number of steps.
     init : array-like of shape (n_classes, n_features), optional
@@ -68,6 +75,27 @@ class PCKMeans(PenaltyRival):
     >>> cheap.predict([[3.0], [7.0]])
     array([0, 1])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **PenaltyRival._parameter_constraints,
+        "weight": [StrOptions({"strong", "original"}), at_least(0, Real)],
+    }
+
+    def __init__(
+        self,
+        n_classes: int = 2,
+        *,
+        weight: Literal["strong", "original"] | float = "strong",
+        max_iter: int = 300,
+        init: ArrayLike | None = None,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        super().__init__(n_classes, weight=weight, max_iter=max_iter, init=init, random_state=random_state)
+
+    def _link_weight(self, X: Floats) -> float:
+        if self.weight == "strong":
+            return float(X.var(axis=0).sum())
+        return 1.0 if self.weight == "original" else float(self.weight)
 
     def _seeds(self, X: Floats, links: Links, random: RandomState) -> Floats:
         return linked_seeds(X, links, self.n_classes, random, farthest=False)

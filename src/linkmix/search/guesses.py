@@ -75,12 +75,14 @@ def ward(space: Space, links: Links, n_classes: int, random: RandomState) -> Int
 
 def pck_means(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
     """Group points by k-means with a penalty for broken links."""
-    return PCKMeans(n_classes, max_iter=MOST_STEPS, random_state=random).fit(space.points, links=links).labels_
+    method = PCKMeans(n_classes, weight="original", max_iter=MOST_STEPS, random_state=random)
+    return method.fit(space.points, links=links).labels_
 
 
 def mpck_means(space: Space, links: Links, n_classes: int, random: RandomState) -> Ints:
     """Group points by k-means with a penalty for broken links and learned column weights."""
-    return MPCKMeans(n_classes, max_iter=MOST_STEPS, random_state=random).fit(space.points, links=links).labels_
+    method = MPCKMeans(n_classes, metric="shared", max_iter=MOST_STEPS, random_state=random)
+    return method.fit(space.points, links=links).labels_
 
 
 def spread_links(space: Space, links: Links, n_classes: int, random: RandomState, *, graph: str = "dense") -> Ints:

@@ -12,9 +12,14 @@ from linkmix.mixture import LinkMixture
 from linkmix.rivals.cop_kmeans import COPKMeans
 from linkmix.rivals.csc import CSC
 from linkmix.rivals.e2cp import E2CP
+from linkmix.rivals.itml import ITML
+from linkmix.rivals.linkage import ConstrainedLinkage
 from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC
+from linkmix.rivals.mmc import MMC
 from linkmix.rivals.mpc_kmeans import MPCKMeans
 from linkmix.rivals.pc_kmeans import PCKMeans
+from linkmix.rivals.pccc import PCCC
+from linkmix.rivals.rca import RCA
 from linkmix.rivals.spectral import SpectralRBF
 from linkmix.rivals.sskk import SSKK
 from linkmix.search import AutoLinkMixture
@@ -59,8 +64,9 @@ class Method:
         )
 
 
-def _method(name: str, kind: Any, what: str) -> Method:
-    return Method(name, kind, kind.uses_must, kind.uses_cannot, kind.uses_confidence, what)
+def _method(name: str, kind: Any, what: str, **settings: Any) -> Method:
+    make = partial(kind, **settings) if settings else kind
+    return Method(name, make, kind.uses_must, kind.uses_cannot, kind.uses_confidence, what)
 
 
 METHODS: dict[str, Method] = {
@@ -80,29 +86,30 @@ METHODS: dict[str, Method] = {
         _method("gmm", GMM, "Gaussian mixture without links"),
         _method("gmm-ec", GMMEC, "must-link closure and an exact network over cannot-links"),
         _method("em-pc", EMPC, "posteriors projected until cannot-links hold in expectation"),
-        _method("ppc", PPC, "links as penalties in the prior, mean field"),
+        _method("ppc", PPC, "links as penalties of ten nats in the prior, mean field"),
+        _method("ppc-soft", PPC, "the same with penalties of one nat", weight=1.0),
         _method("spectral", SpectralRBF, "spectral clustering without links"),
-        _method("sskk", SSKK, "kernel k-means with rewards and penalties for links"),
+        _method("sskk", SSKK, "kernel k-means with rewards and penalties for links, each worth about a point"),
+        _method(
+            "sskk-original",
+            SSKK,
+            "the same with the published weight, under which links weigh little",
+            link_weight="original",
+        ),
         _method("csc", CSC, "the smoothest cut that agrees with the links well enough"),
-        Method(
-            "cop-kmeans",
-            partial(COPKMeans, n_init=20),  # a single run often gets stuck although the links can be satisfied
-            COPKMeans.uses_must,
-            COPKMeans.uses_cannot,
-            COPKMeans.uses_confidence,
-            "k-means in which no link may be broken, twenty tries",
-        ),
+        # A single run often gets stuck although the links can be satisfied.
+        _method("cop-kmeans", COPKMeans, "k-means in which no link may be broken, twenty tries", n_init=20),
+        _method("pccc", PCCC, "the same, with the assignments of each step by an integer program"),
         _method("pck-means", PCKMeans, "k-means with a penalty for each broken link"),
-        _method("mpck-means", MPCKMeans, "the same, with a learned weight for each column"),
+        _method("pck-means-original", PCKMeans, "the same with the published penalty of one", weight="original"),
+        _method("mpck-means", MPCKMeans, "the same, with learned weights of the columns in each class"),
+        _method("mpck-means-shared", MPCKMeans, "the same, with weights that all classes share", metric="shared"),
+        _method("rca", RCA, "k-means after the variation within must-linked groups is scaled away"),
+        _method("mmc", MMC, "k-means in a metric with short must-links and long cannot-links (Xing et al.)"),
+        _method("itml", ITML, "the same with the metric nearest to a given one (Davis et al.)"),
+        _method("linkage", ConstrainedLinkage, "Ward's method that joins no cannot-linked groups"),
         _method("e2cp", E2CP, "links spread over a graph of neighbours, then spectral clustering"),
-        Method(
-            "e2cp-sparse",
-            partial(E2CP, graph="sparse"),
-            E2CP.uses_must,
-            E2CP.uses_cannot,
-            E2CP.uses_confidence,
-            "the same on a sparse graph, for many points",
-        ),
+        _method("e2cp-sparse", E2CP, "the same on a sparse graph, for many points", graph="sparse"),
     )
 }
 """All methods by name."""

@@ -1,8 +1,9 @@
 """Starts for EM: by k-means++ as in the paper, from the links, or given by the user."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ SHARED_OWN = 0.9
 DISTANCE_ROWS = 2**14
 """Rows whose distances to a seed are computed at once."""
 LLOYD_STEPS = 10
+FEW_CLASSES = 6
+"""Largest number of classes of which all numberings are tried."""
+TINY = 1e-9
+"""Added to what relations say about labels: labels from the points alone may be impossible by a relation."""
 
 
 @dataclass(frozen=True)
@@ -243,6 +248,50 @@ def match_labels(labels: Ints, reference: Ints, n_classes: int) -> Ints:
     # A class must keep a number below n_classes, whatever the reference used.
     _, place = linear_sum_assignment(-table[:n_classes, :n_classes])
     return np.asarray(place)
+
+
+def number_classes(labels: Ints, links: Links, n_classes: int, fixed: Ints | None = None) -> Ints:
+    """New number of each class so that labels satisfy the relations that know classes by number as well as possible.
+
+    All numberings are tried if there are few classes, otherwise swaps of two numbers as long as one helps. Classes in
+    ``fixed`` keep their numbers.
+
+    Examples
+    --------
+    >>> from linkmix import Relation
+    >>> lower = Relation([(0, 1), (2, 1)], [[0, 1], [0, 0]])  # the first is of class 0, the second of class 1
+    >>> number_classes(np.array([1, 0, 1]), Links(relations=[lower]), 2)
+    array([1, 0])
+    """
+    place = np.arange(n_classes)
+    relations = [relation for relation in links.relations if relation.names_classes()]
+    movable = place if fixed is None else np.setdiff1d(place, fixed)
+    if not relations or len(movable) < 2:
+        return place
+    tables = [(np.log(one.parts(n_classes).table(one.parts(n_classes).probability) + TINY), one) for one in relations]
+    cells = [(table, labels[one.sets].T) for table, one in tables]
+
+    def worth(place: Ints) -> float:
+        return float(sum(table[tuple(place[at])].sum() for table, at in cells))
+
+    def moved(order: Iterable[int]) -> Ints:
+        new = place.copy()
+        new[movable] = place[movable[list(order)]]
+        return new
+
+    if len(movable) <= FEW_CLASSES:
+        return max(map(moved, permutations(range(len(movable)))), key=worth)
+    best = worth(place)
+    while True:
+        swaps = []
+        for a, b in combinations(range(len(movable)), 2):
+            order = np.arange(len(movable))
+            order[[a, b]] = b, a
+            swaps.append(moved(order.tolist()))
+        trial = max(swaps, key=worth)
+        if worth(trial) <= best + TINY:
+            return place
+        place, best = trial, worth(trial)
 
 
 def without_gaps(X: Array) -> Array:

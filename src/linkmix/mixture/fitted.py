@@ -9,7 +9,7 @@ import numpy as np
 
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.couplings.review import REVIEW, links_to_review
+from linkmix.couplings.review import RELATION_REVIEW, REVIEW, links_to_review, relations_to_review
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import Table, labelled
 from linkmix.densities import Density
@@ -36,6 +36,10 @@ class Fitted:
         Every link with the probability that it is wrong.
     reliability : dict
         Share of correct links of each annotator, if it was learned.
+    relation_probability : ndarray of shape (n_relations,)
+        Probability that each relation is satisfied, learned or given.
+    relations_to_review : structured ndarray
+        Every set of every relation with the probability that its labels do not satisfy it.
     """
 
     density: Density[Any, Any]
@@ -44,6 +48,8 @@ class Fitted:
     labels: Ints
     links_to_review: Array
     reliability: dict[Hashable, float]
+    relation_probability: Floats
+    relations_to_review: Array
 
 
 def finished(
@@ -55,14 +61,16 @@ def finished(
 ) -> Fitted:
     """Complete a fit with the labels of its points and the links to review."""
     parameters, points = fit.parameters, given.links.points
-    reliability = dict(zip(model.coupling.annotators, parameters.reliability, strict=True))
-    labels, table = NO_ROWS, np.empty(0, dtype=REVIEW)
+    reliability = dict(zip(model.coupling.annotators, parameters.reliability, strict=False))
+    probability = model.coupling.relation_probabilities(parameters.reliability)
+    labels, table, related = NO_ROWS, np.empty(0, dtype=REVIEW), np.empty(0, dtype=RELATION_REVIEW)
     if len(points):
         weights = parameters.class_weights
         linked = np.asarray(data.linked, dtype=np.float64)  # few rows: double precision costs nothing
         log_density = engine.class_log_joint(model.density, parameters, linked) - np.log(weights)
         labels = linked_labels(model.coupling, data, given.links, log_density, weights, parameters.reliability)
         table = review_links(given.links, reliability, log_density, weights)
+        related = relations_to_review(given.links.restrict(points), log_density, probability)
         mixture = engine.mixture_of(model.density, parameters)
         if mixture.background is not None:
             labels = without_noise(labels, mixture.noise_log_odds(linked), given)
@@ -73,6 +81,8 @@ def finished(
         label_points(model.density, parameters, given.X, *told_labels(given, labels)),
         table,
         reliability,
+        probability,
+        related,
     )
 
 
@@ -128,7 +138,8 @@ def label_points(
 def light(model: Any) -> Any:
     """A copy of a fitted estimator that predicts, without what grows with the training points."""
     other = copy(model)
-    for name in ("labels_", "probabilities_", "links", "links_to_review_", "leaderboard_", "init"):
+    grown = ("labels_", "probabilities_", "links", "links_to_review_", "relations_to_review_", "leaderboard_", "init")
+    for name in grown:
         if name in vars(other):
             setattr(other, name, None)
     if hasattr(model, "estimators_"):
@@ -168,3 +179,12 @@ def trusted(links: Links, reliability: dict[Hashable, float]) -> Links:
         cannot_annotators=links.cannot_annotators,
         relations=links.relations,
     )
+
+
+def settled(links: Links, probability: Floats) -> Links:
+    """Links with the learned probability of their relations, if there are as many as were fitted."""
+    if not any(relation.learn for relation in links.relations) or len(links.relations) != len(probability):
+        return links
+    pairs = zip(links.relations, probability.tolist(), strict=True)
+    relations = [relation.settled(value) if relation.learn else relation for relation, value in pairs]
+    return links.without_relations().union(Links(relations=relations))

@@ -26,7 +26,7 @@ from linkmix.engine.fitting import Knowledge, Start, at_hand, best_fit, bind, fe
 from linkmix.links import Links
 from linkmix.links.checks import as_links, check_links
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request, names_in
-from linkmix.mixture.fitted import Fitted, each_row, finished, label_points, trusted
+from linkmix.mixture.fitted import Fitted, each_row, finished, label_points, settled, trusted
 from linkmix.mixture.settings import (
     CONSTRAINTS,
     accelerates,
@@ -125,6 +125,11 @@ class LinkMixture(LinkEstimator):
         ``probability_wrong``. A certain link is ranked as if it had a confidence of 0.95.
     annotator_reliability_ : dict
         Share of correct links of each annotator, if it was learned; otherwise empty.
+    relation_probability_ : ndarray of shape (n_relations,)
+        Probability that each relation is satisfied, in the order of ``links.relations``, learned or given.
+    relations_to_review_ : structured ndarray
+        Every set of every relation with the probability that its labels do not satisfy it, the most doubtful first:
+        fields ``relation`` and ``set``, its positions, and ``probability_wrong``.
     log_likelihood_ : float
         J of the fit, a sum over free points and links.
     log_likelihood_trace_ : ndarray of shape (n_iter_ + 1,)
@@ -300,6 +305,11 @@ class LinkMixture(LinkEstimator):
         check_is_fitted(self)
         return engine.mixture_of(self._fitted_density, self._parameters, view)
 
+    def reliability_parameters(self) -> Floats:
+        """What was learned about annotators and relations, as couplings number it."""
+        check_is_fitted(self)
+        return self._parameters.reliability
+
     def log_likelihood(self, X: PointsLike, links: Links | None = None) -> float:
         """Log-likelihood J of the fitted parameters on any points and links.
 
@@ -319,7 +329,10 @@ class LinkMixture(LinkEstimator):
 
     def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float:
         n_classes = len(self.class_weights_)
-        links = check_links(trusted(as_links(links), self.annotator_reliability_), len(points), n_classes)
+        links = trusted(as_links(links), self.annotator_reliability_)
+        # Models from early files know no relations that are learned.
+        links = settled(links, getattr(self, "relation_probability_", np.empty(0)))
+        links = check_links(links, len(points), n_classes)
         model = engine.Model(self._fitted_density, bind(coupling_of(self), links, n_classes), self.link_weight)
         data = part(Knowledge(points, links), keep_linked=self.linked_points == "both")
         return engine.expect(model, data, self._parameters).log_likelihood
@@ -454,7 +467,8 @@ class LinkMixture(LinkEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        if some is not None and before is not None:
+        by_number = any(relation.names_classes() for relation in given.links.relations)
+        if some is not None and before is not None and not by_number:
             found = engine.most_probable_classes(density, fit.parameters, some.X)
             if given.known is not None:  # classes with known labels have their numbers already
                 told = np.repeat(np.unique(given.known[given.known >= 0]), len(found) + 1)
@@ -474,6 +488,8 @@ class LinkMixture(LinkEstimator):
             "labels_": found.labels,
             "links_to_review_": found.links_to_review,
             "annotator_reliability_": found.reliability,
+            "relation_probability_": found.relation_probability,
+            "relations_to_review_": found.relations_to_review,
             "log_likelihood_": found.fit.log_likelihood,
             "log_likelihood_trace_": found.fit.trace,
             "converged_": found.fit.converged,
@@ -505,8 +521,9 @@ class LinkMixture(LinkEstimator):
         if self._fitted_shape != shape or not alike(self._fitted_density, model.density):
             return []
         previous = self._parameters
-        if tuple(self.annotator_reliability_) != model.coupling.annotators:
-            previous = replace(previous, reliability=model.coupling.first_reliability())
+        first = model.coupling.first_reliability()
+        if tuple(self.annotator_reliability_) != model.coupling.annotators or len(first) != len(previous.reliability):
+            previous = replace(previous, reliability=first)
         return [lambda: previous]
 
     def _n_components(self) -> int:

@@ -326,8 +326,7 @@ class AutoLinkMixture(LinkEstimator):
         labels = members[0].labels_
         committee = Committee([member.mixture() for member in members], places, heat)
         if len(members) > 1:
-            reliability = np.array([*members[0].annotator_reliability_.values()])
-            labels = committee_labels(committee, whole, coupling, reliability)
+            labels = committee_labels(committee, whole, coupling, members[0].reliability_parameters())
         if self.calibrate:
             matched = [one[:, place] for one, place in zip(each, places, strict=True)]
             how_good = quality(np.mean(matched, axis=0), left)

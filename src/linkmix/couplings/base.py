@@ -121,3 +121,11 @@ class Coupling(ABC):
     @abstractmethod
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Prepare for links between ``n_linked`` points, numbered from 0; every point is in at least one link."""
+
+
+def refuse_relations(links: Links, name: str) -> None:
+    """Raise a ValueError if there are relations, which a coupling makes no use of."""
+    if links.relations:
+        raise ValueError(
+            f"coupling '{name}' makes no use of relations, but got {links}: choose coupling='graph' or 'pairwise'"
+        )

@@ -6,7 +6,8 @@ The labels of each connected component are inferred jointly, and exactly unless 
 
 Points are drawn independently, and a link is an observation of two labels: a certain one is made only if the labels
 agree with it, one of confidence q with probability q if they do and 1 - q if not. So the class weights are the shares
-of all points, linked or not. A relation is an observation of a set of labels, by its table. `linkmix.couplings.conditioned` divides by the probability of the certain links instead.
+of all points, linked or not. A relation is an observation of a set of labels, made with a probability that its table
+tells up to a factor. `linkmix.couplings.conditioned` divides by the probability of the certain links instead.
 """
 
 import warnings

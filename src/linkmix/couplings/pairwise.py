@@ -103,7 +103,7 @@ class BoundPairwise(BoundStatements):
             class_log_density,
             class_weights,
             learn_reliability=self._learn_reliability,
-            reliability=reliability,
+            reliability=reliability[: len(self.annotators)],
         )
         return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.links.reading import read_pairs, read_sets
 from linkmix.links.label_tables import (
     MEASURES,
     Parts,
@@ -21,6 +20,7 @@ from linkmix.links.label_tables import (
     parts_of_table,
     read_table,
 )
+from linkmix.links.reading import read_pairs, read_sets
 
 
 class AnyRelation(ABC):
@@ -444,7 +444,7 @@ def _check_rule(rule: object, size: int, probability: object, learn: object) -> 
         raise ValueError(f"no set has at least {rule.least} and at most {rule.most}: correct the bounds")
     if rule.least <= 1 and rule.most >= size:
         raise ValueError(f"from {rule.least} to {rule.most} of {size} rows is always so: give narrower bounds")
-    if isinstance(probability, bool) or not isinstance(probability, Real) or not 0 < probability <= 1:
+    if isinstance(probability, bool) or not isinstance(probability, Real) or not 0 < float(probability) <= 1:
         raise ValueError(f"probability={probability!r}: give a number above 0 and at most 1")
     if not isinstance(learn, bool):
         raise ValueError(f"learn={learn!r}: give True or False")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,8 @@ class Fitted:
     labels: Ints
     links_to_review: Array
     reliability: dict[Hashable, float]
-    relation_probability: Floats
-    relations_to_review: Array
+    relation_probability: Floats = field(default_factory=lambda: np.empty(0))
+    relations_to_review: Array = field(default_factory=lambda: np.empty(0, dtype=RELATION_REVIEW))
 
 
 def finished(

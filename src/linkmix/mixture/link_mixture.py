@@ -308,7 +308,7 @@ class LinkMixture(LinkEstimator):
     def reliability_parameters(self) -> Floats:
         """What was learned about annotators and relations, as couplings number it."""
         check_is_fitted(self)
-        return self._parameters.reliability
+        return np.asarray(self._parameters.reliability)
 
     def log_likelihood(self, X: PointsLike, links: Links | None = None) -> float:
         """Log-likelihood J of the fitted parameters on any points and links.
@@ -335,7 +335,8 @@ class LinkMixture(LinkEstimator):
         links = check_links(links, len(points), n_classes)
         model = engine.Model(self._fitted_density, bind(coupling_of(self), links, n_classes), self.link_weight)
         data = part(Knowledge(points, links), keep_linked=self.linked_points == "both")
-        return engine.expect(model, data, self._parameters).log_likelihood
+        parameters = replace(self._parameters, reliability=model.coupling.first_reliability())
+        return engine.expect(model, data, parameters).log_likelihood
 
     def bic(self, X: PointsLike, links: Links | None = None) -> float:
         """Bayesian information criterion; lower is better.

@@ -64,34 +64,32 @@ class FactorPropagation:
                 if change > earlier / 2:
                     damping = min((1 + damping) / 2, _MOST_DAMPING)
                 earlier = change
-        beliefs, _ = self._sum(log_potential, messages)
+        total, ruled_out = self._sum(log_potential, messages)
+        beliefs = np.where(ruled_out > 0, -np.inf, total)
         log_node = log_sum_exp(beliefs)
         degree = np.zeros(self._n_nodes)
         joint, log_scope = [], []
         for scopes, given, heard in zip(self._families, factors, self._heard(log_potential, messages), strict=True):
             np.add.at(degree, scopes.ravel(), 1.0)
             table = _with_all(given, heard)
-            log_scope.append(log_sum_exp(table.reshape(len(table), -1)))
-            joint.append(shares(table.reshape(len(table), -1)).reshape(table.shape))
+            flat = table.reshape(len(table), self._n_classes ** scopes.shape[1])
+            log_scope.append(log_sum_exp(flat))
+            joint.append(shares(flat).reshape(table.shape))
         return FactorBeliefs(shares(beliefs), joint, (1 - degree) * log_node, log_scope, change <= self._tol)
 
     def _sum(self, log_potential: Floats, messages: list[Floats]) -> tuple[Floats, Ints]:
-        """Sum of all messages to each node, and how many of them rule each label out."""
+        """Sum of all finite messages to each node, and how many of them rule each label out."""
         total = np.where(np.isneginf(log_potential), 0.0, log_potential)
         ruled_out = np.isneginf(log_potential).astype(np.int64)
         for scopes, sent in zip(self._families, messages, strict=True):
             none = np.isneginf(sent)
             np.add.at(total, scopes.ravel(), np.where(none, 0.0, sent).reshape(-1, self._n_classes))
             np.add.at(ruled_out, scopes.ravel(), none.reshape(-1, self._n_classes))
-        return np.where(ruled_out > 0, -np.inf, total), ruled_out
+        return total, ruled_out
 
     def _heard(self, log_potential: Floats, messages: list[Floats]) -> list[Floats]:
         """Messages from nodes to tables: what a node hears from everything else, as (n_scopes, k, n_classes)."""
-        total = np.where(np.isneginf(log_potential), 0.0, log_potential)
-        _, ruled_out = self._sum(log_potential, messages)
-        for scopes, sent in zip(self._families, messages, strict=True):
-            finite = np.where(np.isneginf(sent), 0.0, sent)
-            np.add.at(total, scopes.ravel(), finite.reshape(-1, self._n_classes))
+        total, ruled_out = self._sum(log_potential, messages)
         heard = []
         for scopes, sent in zip(self._families, messages, strict=True):
             none = np.isneginf(sent)
@@ -118,10 +116,12 @@ def _with_all(table: Floats, heard: Floats, but: int = -1) -> Array:
 def _answers(table: Floats, heard: Floats) -> Floats:
     """Messages from tables to nodes, with a largest entry of 0."""
     out = np.empty_like(heard)
+    if not len(heard):
+        return out
     k = heard.shape[1]
     for axis in range(k):
         total = np.moveaxis(_with_all(table, heard, but=axis), 1 + axis, 1)
-        out[:, axis] = log_sum_exp(total.reshape(len(heard), total.shape[1], -1))
+        out[:, axis] = log_sum_exp(total.reshape(*total.shape[:2], table[0].size // heard.shape[2]))
     top = out.max(axis=2, keepdims=True)
     out -= np.where(np.isfinite(top), top, 0.0)
     return out

@@ -15,9 +15,7 @@ _BROKEN = 1e9
 """What an impossible combination of labels costs. More than any log-potential that matters."""
 
 
-def better_labels(
-    guide: Floats, log_potential: Floats, families: Sequence[Ints], factors: FactorTables
-) -> Ints | None:
+def better_labels(guide: Floats, log_potential: Floats, families: Sequence[Ints], factors: FactorTables) -> Ints | None:
     """Labels with a large log-potential, by changing one label after the other; None if all found are impossible.
 
     The work is limited by counting sweeps, not seconds, so that labels do not depend on the speed of the machine.

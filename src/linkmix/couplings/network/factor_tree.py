@@ -38,9 +38,7 @@ class FactorTrees(JunctionTree):
         The nodes of each scope, all different.
     """
 
-    def __init__(
-        self, n_classes: int, trees: Sequence[tuple[int, list[Clique]]], families: Sequence[Ints]
-    ) -> None:
+    def __init__(self, n_classes: int, trees: Sequence[tuple[int, list[Clique]]], families: Sequence[Ints]) -> None:
         super().__init__(n_classes, trees, NO_PAIRS)
         self._families = families
         home: dict[int, tuple[int, int]] = {}  # batch and row of the clique where a node is summed out
@@ -57,13 +55,10 @@ class FactorTrees(JunctionTree):
                 axes = tuple(here.index(node) for node in nodes)
                 rank = taken[number, row, axes] = taken.get((number, row, axes), -1) + 1
                 groups[number].setdefault((family, axes, rank), []).append((scope, row))
-        self._placed = [
-            [
-                _Placed(family, *np.array(members).T, axes)  # type: ignore[arg-type]
-                for (family, axes, _), members in group.items()
-            ]
-            for group in groups
-        ]
+        self._placed: list[list[_Placed]] = []
+        for group in groups:
+            members = [(family, axes, np.array(found)) for (family, axes, _), found in group.items()]
+            self._placed.append([_Placed(family, at[:, 0], at[:, 1], axes) for family, axes, at in members])
 
     def infer_factors(
         self, log_potential: Floats, factors: FactorTables, marginals: Floats, log_partition: Floats

@@ -135,9 +135,7 @@ class JunctionTree:
             tables[number] = table.reshape(-1, *(self._n_classes,) * k)
         return tables
 
-    def _best_labels(
-        self, log_potential: Floats, factors: FactorTables, labels: Ints, log_partition: Floats
-    ) -> None:
+    def _best_labels(self, log_potential: Floats, factors: FactorTables, labels: Ints, log_partition: Floats) -> None:
         pending: list[list[tuple[CliqueRows, Floats]]] = [[] for _ in self._batches]
         choices: list[Ints] = []
         for number in range(len(self._batches) - 1, -1, -1):

@@ -230,9 +230,7 @@ class RelatedNetwork:
 
     def _families_of(self, components: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[int, ...]:
         own = self._own_component
-        return tuple(
-            family for family, scopes in enumerate(self._families[1:]) if components[own[scopes[:, 0]]].any()
-        )
+        return tuple(family for family, scopes in enumerate(self._families[1:]) if components[own[scopes[:, 0]]].any())
 
     def _prepare_tables(self, max_table: int, loopy_tol: float) -> None:
         _, own = np.unique(self._component[self._nodes], return_inverse=True)
@@ -273,8 +271,8 @@ class RelatedNetwork:
             warnings.warn(
                 f"a component of {np.bincount(own[self._wide_nodes]).max()} nodes with relations is too entangled for "
                 f"exact inference: it needs tables of more than {width} nodes, that is {self.n_classes}^{width + 1} = "
-                f"{self.n_classes ** (width + 1)} entries, or more tables than max_table={max_table} allows. Its labels "
-                "can only be approximated, by loopy belief propagation. Give fewer relations or links, or use "
+                f"{self.n_classes ** (width + 1)} entries, or more tables than max_table={max_table} allows. Its "
+                "labels can only be approximated, by loopy belief propagation. Give fewer relations or links, or use "
                 'coupling="pairwise"',
                 ApproximateInference,
                 stacklevel=4,
@@ -283,7 +281,4 @@ class RelatedNetwork:
 
 def _take(tables: FactorTables, scopes: Sequence[Ints]) -> list[Floats]:
     """Tables of some scopes; one that all scopes of a family share stays as it is."""
-    return [
-        table if len(table) == 1 else table[some]
-        for table, some in zip(tables, scopes, strict=True)
-    ]
+    return [table if len(table) == 1 else table[some] for table, some in zip(tables, scopes, strict=True)]

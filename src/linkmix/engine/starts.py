@@ -29,21 +29,50 @@ TINY = 1e-9
 
 @dataclass(frozen=True)
 class Shape:
-    """How many classes, how many clusters each, and whether all classes mix one pool of clusters."""
+    """How many classes, how many clusters each, and whether all classes mix one pool of clusters.
+
+    Clusters per class are one number for all classes, or one for each. Different numbers are a pool as well: each class
+    mixes all clusters, with a weight of zero for those of others.
+    """
 
     n_classes: int
-    clusters_per_class: int = 1
+    clusters_per_class: int | tuple[int, ...] = 1
     shared_clusters: bool = False
+
+    @property
+    def per_class(self) -> Ints:
+        """Number of clusters of each class, or seeded by it, shape (n_classes,)."""
+        return np.broadcast_to(np.asarray(self.clusters_per_class, dtype=np.int64), self.n_classes)
+
+    @property
+    def owners(self) -> Ints:
+        """The class of each cluster, or that seeded it."""
+        return np.repeat(np.arange(self.n_classes), self.per_class)
 
     @property
     def n_components(self) -> int:
         """Number of clusters of all classes together."""
-        return self.n_classes * self.clusters_per_class
+        return int(self.per_class.sum())
+
+    @property
+    def uneven(self) -> bool:
+        """Whether numbers of clusters are given for each class."""
+        return isinstance(self.clusters_per_class, tuple)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether each class mixes all clusters."""
+        return self.shared_clusters or self.uneven
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """Shape of arrays with an entry for each cluster."""
+        return (self.n_components,) if self.uneven else (self.n_classes, self.n_components // self.n_classes)
 
     @property
     def cluster_weights(self) -> tuple[int, int]:
         """Shape of the cluster weights."""
-        return self.n_classes, self.n_components if self.shared_clusters else self.clusters_per_class
+        return self.n_classes, self.n_components if self.pooled else self.layout[1]
 
 
 def nearest_seed(X: Array, n_groups: int, random: RandomState, sample_weight: Floats | None = None) -> Ints:
@@ -108,17 +137,17 @@ def from_classes(
     rows of `X` mean nothing because some columns hold codes.
     """
     filled = without_gaps(X) if places is None else places
-    per_class = shape.clusters_per_class
+    per_class, owners = shape.per_class, shape.owners
     counts = np.ones(len(X)) if sample_weight is None else sample_weight
-    groups = classes * per_class
-    for m in range(shape.n_classes if per_class > 1 else 0):
+    groups = (np.cumsum(per_class) - per_class)[classes]  # the first cluster of each class
+    for m in np.flatnonzero(per_class > 1).tolist():
         rows = np.flatnonzero((classes == m) & (counts > 0))
         if len(rows):
-            groups[rows] += nearest_seed(filled[rows], per_class, random, counts[rows])
+            groups[rows] += nearest_seed(filled[rows], int(per_class[m]), random, counts[rows])
     weights = np.zeros((len(X), shape.n_components))
     weights[np.arange(len(X)), groups] = counts
     for empty in np.flatnonzero(weights.sum(axis=0) == 0):
-        candidates = np.flatnonzero((classes == empty // per_class) & (counts > 0))
+        candidates = np.flatnonzero((classes == owners[empty]) & (counts > 0))
         if not len(candidates):
             candidates = np.flatnonzero(counts > 0)
         distinct, _ = _distinct_rows(filled[candidates], None)
@@ -127,16 +156,18 @@ def from_classes(
         np.full(shape.n_classes, 1 / shape.n_classes),
         first_cluster_weights(shape),
         density.start(X, weights),
-        shared_clusters=shape.shared_clusters,
+        shared_clusters=shape.pooled,
     )
 
 
 def first_cluster_weights(shape: Shape) -> Floats:
     """Equal shares within each class; in a shared pool, mostly on the clusters that the class seeded."""
+    if not shape.pooled:
+        return np.full(shape.cluster_weights, 1 / shape.cluster_weights[1])
+    own = np.eye(shape.n_classes)[:, shape.owners] / shape.per_class[:, None]  # (M, C)
     if not shape.shared_clusters:
-        return np.full(shape.cluster_weights, 1 / shape.clusters_per_class)
-    own = np.repeat(np.eye(shape.n_classes), shape.clusters_per_class, axis=1)
-    return np.asarray((SHARED_OWN * own + (1 - SHARED_OWN) / shape.n_classes) / shape.clusters_per_class)
+        return np.asarray(own)
+    return np.asarray(SHARED_OWN * own + (1 - SHARED_OWN) / shape.n_components)
 
 
 def kmeans_plusplus_classes(
@@ -306,9 +337,21 @@ def given_weights(mapping: Mapping[str, Any], shape: Shape, n_starts: tuple[int,
     """Class weights and cluster weights given by the user, checked; several starts lie along the first axis."""
     class_weights = given_array(mapping, "class_weights", (*n_starts, shape.n_classes))
     cluster_weights = given_array(mapping, "cluster_weights", (*n_starts, *shape.cluster_weights))
-    for name, weights in (("class_weights", class_weights), ("cluster_weights", cluster_weights)):
-        if weights.min() <= 0:
-            raise ValueError(f"init[{name!r}] must be positive, got {weights.min():g}: use a small number instead")
+    checked = cluster_weights
+    if shape.uneven and not shape.shared_clusters:
+        foreign = np.arange(shape.n_classes)[:, None] != shape.owners
+        if cluster_weights[..., foreign].any():
+            raise ValueError(
+                "init['cluster_weights'] gives a class a share of a cluster of another: with clusters_per_class="
+                f"{shape.per_class.tolist()} give 0 there, or choose shared_clusters=True"
+            )
+        checked = np.where(foreign, 1.0, cluster_weights)
+    for name, weights, above in (
+        ("class_weights", class_weights, class_weights),
+        ("cluster_weights", cluster_weights, checked),
+    ):
+        if above.min() <= 0:
+            raise ValueError(f"init[{name!r}] must be positive, got {above.min():g}: use a small number instead")
         if np.abs(weights.sum(axis=-1) - 1.0).max() > 1e-6:
             raise ValueError(
                 f"init[{name!r}] must sum to one along its last axis, got {weights.sum(axis=-1)}: divide by the sum"
@@ -319,12 +362,12 @@ def given_weights(mapping: Mapping[str, Any], shape: Shape, n_starts: tuple[int,
 def given_start(density: Density[Any, Any], mapping: Mapping[str, Any], shape: Shape, n_features: int) -> Parameters:
     """Parameters given by the user, checked."""
     class_weights, cluster_weights = given_weights(mapping, shape)
-    layout = (shape.n_classes, shape.clusters_per_class)
+    layout = shape.layout
     components = density.given(mapping, layout, n_features)
     unknown = set(mapping) - {"class_weights", "cluster_weights", *density.attributes(components, layout)}
     if unknown:
         raise ValueError(f"init has unknown entries {sorted(unknown)}: remove them")
-    return Parameters(class_weights, cluster_weights, components, shared_clusters=shape.shared_clusters)
+    return Parameters(class_weights, cluster_weights, components, shared_clusters=shape.pooled)
 
 
 def given_starts(
@@ -340,12 +383,10 @@ def given_starts(
         singles = [{name: array[i] for name, array in mapping.items()} for i in range(n_starts)]
         return [given_start(density, single, shape, n_features) for single in singles]
     class_weights, cluster_weights = given_weights(mapping, shape, (n_starts,))
-    layout = (n_starts, shape.n_classes, shape.clusters_per_class)
+    layout = (n_starts, *shape.layout)
     components = density.given(mapping, layout, n_features)
     numbers = np.arange(n_starts * shape.n_components).reshape(n_starts, -1)
     return [
-        Parameters(
-            class_weights[i], cluster_weights[i], density.take(components, own), shared_clusters=shape.shared_clusters
-        )
+        Parameters(class_weights[i], cluster_weights[i], density.take(components, own), shared_clusters=shape.pooled)
         for i, own in enumerate(numbers)
     ]

@@ -1,5 +1,6 @@
 """The result of a fit as a value, from which an estimator sets its attributes."""
 
+import warnings
 from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from linkmix.engine.fitting import Knowledge, linked_labels
 from linkmix.engine.starts import Shape
 from linkmix.links import Links
 
+NO_WEIGHT = 1e-9
+"""A class with less weight has vanished."""
 NO_ROWS = np.empty(0, dtype=np.int64)
 
 
@@ -61,6 +64,13 @@ def finished(
 ) -> Fitted:
     """Complete a fit with the labels of its points and the links to review."""
     parameters, points = fit.parameters, given.links.points
+    if given.links.relations and parameters.class_weights.min() < NO_WEIGHT:
+        warnings.warn(
+            f"class {parameters.class_weights.argmin()} has no weight left. With relations that favour equal labels, "
+            'one class for all points can be the most probable: use coupling="pairwise", or give more links',
+            UserWarning,
+            stacklevel=4,
+        )
     reliability = dict(zip(model.coupling.annotators, parameters.reliability, strict=False))
     probability = model.coupling.relation_probabilities(parameters.reliability)
     labels, table, related = NO_ROWS, np.empty(0, dtype=REVIEW), np.empty(0, dtype=RELATION_REVIEW)

@@ -3,6 +3,7 @@
 The computations share no code with the package. What is handed to the package is made at the end of this file.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,8 +16,9 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
-from linkmix import Links, engine
+from linkmix import Links, Relation, SetRelation, engine
 from linkmix.densities import FORMS, Gaussian
+from linkmix.links.label_tables import Rule
 from oracles import moments, random_spread
 
 
@@ -43,6 +45,47 @@ class Statement:
         return np.where(self.agrees(labels), self.confidence, 1 - self.confidence)
 
 
+@dataclass(frozen=True, eq=False)
+class Saying:
+    """What is said about sets of points: a table of weights of labels, or bounds of a number with a probability."""
+
+    sets: tuple[tuple[int, ...], ...]
+    table: np.ndarray | None = None
+    measure: str = ""  # "alike" or "classes"
+    bounds: tuple[int, int] = (1, 1)
+    probability: float = 1.0
+    learn: bool = False
+
+    def satisfied(self, labels: tuple[int, ...]) -> bool:
+        """Whether the labels of a set are as it says: within the bounds, or with an equal share of the table."""
+        if self.table is not None:
+            return bool(self.table[labels] * self.table.size >= self.table.sum() * (1 - 1e-12))
+        counts = Counter(labels)
+        number = len(counts) if self.measure == "classes" else max(counts.values())
+        return self.bounds[0] <= number <= self.bounds[1]
+
+    def weights(self, n_classes: int, *, joint: bool) -> dict[tuple[int, ...], float]:
+        """Weight of each combination of labels, as a joint distribution or as the probability of the saying."""
+        every = list(product(range(n_classes), repeat=len(self.sets[0])))
+        yes = [labels for labels in every if self.satisfied(labels)]
+        no = [labels for labels in every if not self.satisfied(labels)]
+        if self.table is not None:
+            weigh = {labels: float(self.table[labels]) for labels in every}
+            sums = {True: fsum(weigh[labels] for labels in yes), False: fsum(weigh[labels] for labels in no)}
+            first = sums[True] / (sums[True] + sums[False])
+            share = self.probability if self.learn else first
+            part = {True: share, False: 1 - share}
+            return {
+                labels: part[of] * weigh[labels] / sums[of] if sums[of] else 0.0
+                for of, some in ((True, yes), (False, no))
+                for labels in some
+            }
+        if not no:  # always so
+            return dict.fromkeys(every, 1 / len(every) if joint else 1.0)
+        found = dict.fromkeys(yes, self.probability / (len(yes) if joint else 1))
+        return found | dict.fromkeys(no, (1 - self.probability) / (len(no) if joint else 1))
+
+
 @dataclass(frozen=True)
 class Scene:
     """Points, statements about them, and the parameters of a mixture with full covariances."""
@@ -59,6 +102,7 @@ class Scene:
     sample_weight: np.ndarray | None = None  # (n,)
     linked_points: str = "apart"
     link_weight: float = 1.0
+    sayings: tuple[Saying, ...] = ()
 
     @property
     def n_classes(self) -> int:
@@ -66,7 +110,10 @@ class Scene:
 
     @property
     def linked(self) -> list[int]:
-        return sorted({end for statement in self.statements for end in statement.pair})
+        sets = [statement.pair for statement in self.statements]
+        return sorted(
+            {end for some in (sets, *(saying.sets for saying in self.sayings)) for one in some for end in one}
+        )
 
     @property
     def free(self) -> list[int]:
@@ -121,6 +168,8 @@ class Found:
         Probability that each statement is right.
     log_prior_partition : callable
         The logarithm of what the links' label prior must be divided by, for any class weights.
+    satisfied : ndarray of shape (n_sayings,)
+        Expected number of sets of which each saying is true.
     """
 
     log_likelihood: float
@@ -131,6 +180,7 @@ class Found:
     responsibilities: np.ndarray
     right: np.ndarray
     log_prior_partition: Callable[[np.ndarray], float]
+    satisfied: np.ndarray
 
 
 def labellings(n_points: int, n_classes: int) -> np.ndarray:
@@ -190,7 +240,12 @@ def enumerate_graph(scene: Scene, sampling: str = "observed") -> Found:
         counts[m] = share @ ((labels == m) @ exponent)
     log_likelihood = log(total) - log_prior_partition(scene.class_weights)
     right = np.array([share @ statement.agrees(labels) for statement in statements])
-    return _found(scene, log_likelihood, label_weights, counts, right, log_prior_partition)
+    satisfied = np.zeros(len(scene.sayings))
+    for number, saying in enumerate(scene.sayings):
+        for one in saying.sets:
+            own = labels[:, [position[n] for n in one]].tolist()
+            satisfied[number] += share @ np.array([saying.satisfied(tuple(some)) for some in own])
+    return _found(scene, log_likelihood, label_weights, counts, right, log_prior_partition, satisfied)
 
 
 def enumerate_pairs(scene: Scene) -> Found:
@@ -221,11 +276,25 @@ def enumerate_pairs(scene: Scene) -> Found:
             counts[m] += term / total
             counts[n] += term / total if m != n else 0.0
     right = np.array([same_of[s.pair] if s.same else 1 - same_of[s.pair] for s in scene.statements])
+    satisfied = np.zeros(len(scene.sayings))
+    for number, saying in enumerate(scene.sayings):
+        weights = saying.weights(M, joint=True)
+        for one in saying.sets:
+            terms = {
+                labels: weight * float(np.prod([density[n, m] for n, m in zip(one, labels, strict=True)]))
+                for labels, weight in weights.items()
+            }
+            total = fsum(terms.values())
+            log_likelihood += log(total)
+            satisfied[number] += fsum(term for labels, term in terms.items() if saying.satisfied(labels)) / total
+            for labels, term in terms.items():
+                for n, m in zip(one, labels, strict=True):
+                    label_weights[n, m] += term / total
 
     def log_prior_partition(weights: np.ndarray) -> float:
         return n_apart * float(np.log(1 - np.sum(weights**2))) if n_apart else 0.0
 
-    return _found(scene, log_likelihood, label_weights, counts, right, log_prior_partition)
+    return _found(scene, log_likelihood, label_weights, counts, right, log_prior_partition, satisfied)
 
 
 def _weigh(scene: Scene, labels: np.ndarray, prior: np.ndarray, statements: list[Statement]) -> np.ndarray:
@@ -236,6 +305,12 @@ def _weigh(scene: Scene, labels: np.ndarray, prior: np.ndarray, statements: list
         joint *= density[i, labels[:, i]]
     for statement in statements:
         joint *= statement.probability(labels)
+    position = {n: i for i, n in enumerate(scene.linked)}
+    for saying in scene.sayings:
+        weights = saying.weights(scene.n_classes, joint=False)
+        for one in saying.sets:
+            own = labels[:, [position[n] for n in one]].tolist()
+            joint *= np.array([weights[tuple(some)] for some in own])
     return joint
 
 
@@ -246,6 +321,7 @@ def _found(
     link_counts: np.ndarray,
     right: np.ndarray,
     log_prior_partition: Callable[[np.ndarray], float],
+    satisfied: np.ndarray,
 ) -> Found:
     """Add the free points, and distribute the labels among clusters."""
     free = np.zeros_like(label_weights)
@@ -266,6 +342,7 @@ def _found(
         labels[:, :, None] * within,
         right,
         log_prior_partition,
+        satisfied,
     )
 
 
@@ -344,6 +421,38 @@ class Wish:
     shared: bool = False
     kind: str = "both"
     annotators: tuple[str, ...] = field(default=())
+    sizes: tuple[int, ...] = ()  # of the sets of each saying
+    learn: bool = False
+
+
+def random_sayings(rng: np.random.Generator, wish: Wish, hidden: np.ndarray) -> tuple[Saying, ...]:
+    """Tables with and without zeros, and rules with and without doubt; those without are true of hidden labels."""
+    sayings = []
+    while len(sayings) < len(wish.sizes):
+        size = wish.sizes[len(sayings)]
+        learn = wish.learn and rng.random() < 0.7
+        sets = [rng.choice(wish.n_linked, size, replace=False) for _ in range(int(rng.integers(1, 3)))]
+        told = tuple(tuple(one.tolist()) for one in sets)
+        if rng.random() < 0.5:
+            table = rng.random((wish.n_classes,) * size) ** 3
+            if not learn:
+                table[rng.random(table.shape) < 0.3] = 0.0
+            for one in sets:
+                table[tuple(hidden[one])] += 0.5
+            saying = Saying(told, table, learn=learn, probability=float(rng.uniform(0.3, 0.9)))
+        else:
+            sets = sets[:1]
+            counts = Counter(hidden[sets[0]].tolist())
+            measure = str(rng.choice(["alike", "classes"]))
+            number = len(counts) if measure == "classes" else max(counts.values())
+            low, high = (number, number) if rng.random() < 0.5 else (1, number)
+            doubt = learn or rng.random() < 0.5
+            probability = float(rng.uniform(0.3, 0.95)) if doubt else 1.0
+            if (low, high) == (1, size):
+                continue
+            saying = Saying(told[:1], None, measure, (low, high), probability, learn)
+        sayings.append(saying)
+    return tuple(sayings)
 
 
 def random_scene(rng: np.random.Generator, wish: Wish, **more: Any) -> Scene:
@@ -373,11 +482,21 @@ def random_scene(rng: np.random.Generator, wish: Wish, **more: Any) -> Scene:
         covariances=covariances,
         hidden=hidden,
         shared=wish.shared,
+        sayings=random_sayings(rng, wish, hidden),
         **more,
     )
 
 
 # The same for the package.
+
+
+def relation_of(saying: Saying) -> SetRelation | Relation:
+    """The saying as a relation."""
+    if saying.table is None:
+        rule = Rule(saying.measure, *saying.bounds)
+        return SetRelation(saying.sets, rule=rule, probability=saying.probability, learn=saying.learn)
+    kind = Relation if saying.table.ndim == 2 else SetRelation
+    return kind(saying.sets, saying.table, learn=saying.learn)
 
 
 def links_of(scene: Scene) -> Links:
@@ -389,7 +508,7 @@ def links_of(scene: Scene) -> Links:
         arguments[f"{kind}_confidence"] = [s.confidence for s in mine]
         if any(s.annotator for s in scene.statements):
             arguments[f"{kind}_annotators"] = [s.annotator for s in mine]
-    return Links(**arguments)
+    return Links(**arguments, relations=[relation_of(saying) for saying in scene.sayings])
 
 
 def in_order_of_links(scene: Scene, values: np.ndarray) -> np.ndarray:
@@ -445,10 +564,24 @@ def engine_input(
         scene.class_weights,
         scene.cluster_weights,
         density.given(arrays, scene.means.shape[:2], scene.X.shape[1]),
-        bound.first_reliability(),
+        first_reliability(scene, bound),
         shared_clusters=scene.shared,
     )
     return engine.Model(density, bound, scene.link_weight), data, parameters
+
+
+def first_reliability(scene: Scene, bound: Any) -> np.ndarray:
+    """Reliabilities of annotators as the package guesses them, and of the sayings that are learned."""
+    first = bound.first_reliability().copy()
+    learned = [saying.probability for saying in scene.sayings if saying.learn and not always(saying, scene.n_classes)]
+    if learned:
+        first[-len(learned) :] = learned
+    return first
+
+
+def always(saying: Saying, n_classes: int) -> bool:
+    """Whether a saying is true of all labels."""
+    return all(saying.satisfied(labels) for labels in product(range(n_classes), repeat=len(saying.sets[0])))
 
 
 def assert_step(scene: Scene, coupling: Any, found: Found) -> None:
@@ -461,10 +594,17 @@ def assert_step(scene: Scene, coupling: Any, found: Found) -> None:
     np.testing.assert_allclose(expectation.links.log_likelihood, found.link_log_likelihood, **close)
     np.testing.assert_allclose(expectation.links.label_weights, found.label_weights[scene.linked], **close)
     np.testing.assert_allclose(expectation.links.class_counts, found.link_counts, **close)
+    if scene.sayings:
+        np.testing.assert_allclose(expectation.links.satisfied, found.satisfied, **close)
     np.testing.assert_allclose(expectation.free_class_counts, found.free_counts, **close)
     np.testing.assert_allclose(expectation.cluster_counts, found.responsibilities.sum(axis=0), **close)
 
     after = engine.maximise(model, expectation, parameters)
+    learned = [i for i, saying in enumerate(scene.sayings) if saying.learn and not always(saying, scene.n_classes)]
+    if learned:  # the mode of a Beta posterior, with one true and one untrue set beforehand
+        sizes = np.array([len(scene.sayings[i].sets) for i in learned])
+        wanted = (found.satisfied[learned] + 1) / (sizes + 2)
+        np.testing.assert_allclose(after.reliability[-len(learned) :], wanted, **close)
     if not np.isnan(scene.X).any():
         cluster_weights, means, covariances = updated(scene, found)
         arrays = model.density.attributes(after.components, scene.means.shape[:2])

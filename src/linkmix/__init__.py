@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from linkmix import couplings, densities, distributed, plots, queries, rivals, tables
     from linkmix.data import Blocks
-    from linkmix.links import Links, Relation
+    from linkmix.links import Links, Relation, SetRelation
     from linkmix.mixture import LinkMixture, calibrate, fit_trials
     from linkmix.native.versions import show_versions
     from linkmix.search import AutoLinkMixture
@@ -21,6 +21,7 @@ __all__ = [
     "LinkMixture",
     "Links",
     "Relation",
+    "SetRelation",
     "__version__",
     "calibrate",
     "compare",
@@ -44,6 +45,7 @@ _HOMES = {
     "LinkMixture": "linkmix.mixture",
     "Links": "linkmix.links",
     "Relation": "linkmix.links",
+    "SetRelation": "linkmix.links",
     "calibrate": "linkmix.mixture",
     "compare": "linkmix.study.comparison",
     "fit_trials": "linkmix.mixture",

@@ -157,6 +157,19 @@ def test_settings_reach_the_mixture(folder):
     np.testing.assert_allclose(pd.read_csv("p.csv").filter(like="prob"), model.predict_proba(X), atol=1e-6)
 
 
+def test_clusters_per_class_one_by_one(folder):
+    fit = ("fit", "points.csv", "--links", "links.csv", *QUICK, "--covariance", "diag")
+    result = run(*fit, "--clusters-per-class", "1,2,1")
+    assert result.exit_code == 0, result.output
+    model = LinkMixture.load("linkmix-out/model.linkmix")
+    assert model.clusters_per_class == [1, 2, 1]
+    assert model.cluster_weights_.shape == (3, 4)
+    for numbers, message in (("1,2", "one whole number from 1 for each class"), ("1,0,1", "nor a list such as 1,2,1")):
+        result = run(*fit, "--clusters-per-class", numbers)
+        assert result.exit_code == 2, result.output
+        assert message in " ".join(result.output.split())
+
+
 def test_the_scaling_of_an_earlier_model_file_is_applied(folder):
     """Files have held the notes columns, center and spread since --scale exists."""
     center, spread = IRIS.mean(axis=0), np.array([1.0, 2.0, 3.0, 4.0])

@@ -19,7 +19,8 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, cross_validate
 
 from linkmix.basics.errors import Conflict, DegenerateCluster, InfeasibleLinks, LinkConflict
-from linkmix.links import Links, Relation
+from linkmix.links import Links, Relation, SetRelation
+from linkmix.links.label_tables import Rule
 from linkmix.links.pairs import shortest_chain
 
 N_ROWS = 8  # of the small examples, few enough for brute force
@@ -1139,6 +1140,100 @@ def test_relations_go_where_the_links_go():
         links.check_rows(5)
     with pytest.raises(ValueError, match="no place in a table"):
         links.to_table()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SetRelation([(0, 1, 2)]), "either a table or a rule"),
+        (lambda: SetRelation([(0, 1, 2)], np.ones((2, 2))), r"table has shape \(2, 2\) for sets of 3 rows"),
+        (lambda: SetRelation([(0, 1)], np.ones((2, 3))), r"table has shape \(2, 3\) for sets of 2 rows"),
+        (lambda: SetRelation([0, 1, 2], np.ones((2, 2, 2))), r"rows has shape \(3,\): give sets of row numbers"),
+        (lambda: SetRelation([(0,)], np.ones(2)), r"rows has shape \(1, 1\)"),
+        (lambda: SetRelation([(0, 1), (1, 2, 3)], np.ones((2, 2))), "sets of different sizes"),
+        (lambda: SetRelation([(0.0, 1.0)], np.ones((2, 2))), "rows holds float64"),
+        (lambda: SetRelation([(0, 1, 0)], np.ones((2, 2, 2))), r"rows\[0\] is \(0, 1, 0\), with a row twice"),
+        (lambda: SetRelation([(0, -1)], np.ones((2, 2))), r"rows\[0\] is \(0, -1\): give row numbers from 0"),
+        (lambda: SetRelation([range(18)], np.ones((2,) * 18)), r"have 2\^18 combinations .* at most 17 points"),
+        (lambda: SetRelation([(0, 1)], np.ones((2, 2)), probability=0.5), "probability=0.5 goes with a rule"),
+        (lambda: SetRelation([(0, 1)], rule="alike"), "rule='alike': use SetRelation.alike"),
+        (lambda: SetRelation([(0, 1)], rule=Rule("odd", 1, 1)), "use SetRelation.alike"),
+        (lambda: SetRelation.alike([(0, 1, 2)]), "give exactly, or bounds"),
+        (lambda: SetRelation.alike([(0, 1, 2)], exactly=2, at_most=2), "give exactly, or bounds"),
+        (
+            lambda: SetRelation.alike([(0, 1, 2)], exactly=4),
+            "exactly=4 for sets of 3 rows: give a whole number from 1 to 3",
+        ),
+        (lambda: SetRelation.alike([(0, 1, 2)], at_most=True), "at_most=True"),
+        (lambda: SetRelation.classes([(0, 1, 2)], at_least=1), "always so: give narrower bounds"),
+        (lambda: SetRelation.classes([(0, 1, 2)], at_least=3, at_most=2), "at least 3 and at most 2"),
+        (lambda: SetRelation.classes([(0, 1)], exactly=1, probability=0.0), "probability=0.0: give a number above 0"),
+        (lambda: SetRelation.classes([(0, 1)], exactly=1, probability="yes"), "probability='yes'"),
+        (lambda: SetRelation.classes([(0, 1)], exactly=1, learn=True), "give a first guess below 1"),
+        (lambda: SetRelation.classes([(0, 1)], exactly=1, learn="yes"), "learn='yes'"),
+        (lambda: Relation([(0, 1)], np.eye(2), learn=True), "leaves no chance to labels that do not satisfy it"),
+        (lambda: Relation([(0, 1)], np.ones((2, 2)), learn=True), "has nothing to learn"),
+        (lambda: Relation([(0, 1)], np.eye(2), learn=1), "learn=1: give True or False"),
+        (
+            lambda: Links(relations=[SetRelation.alike([(0, 1, 7)], exactly=2)]).check_rows(5),
+            r"relations\[0\].rows\[0\]",
+        ),
+    ],
+)
+def test_bad_relations_of_sets(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+RELATIONS = {
+    "alike": SetRelation.alike([(4, 2, 0), (2, 9, 1)], exactly=2, probability=0.7, learn=True),
+    "classes": SetRelation.classes([(4, 2, 0, 1)], at_most=2),
+    "table": SetRelation.from_function([(4, 2, 0)], lambda a, b, c: 1 + a * b + c, n_classes=3, learn=True),
+    "pairs": Relation([(4, 2)], [[3, 1], [1, 4]], learn=True),
+}
+
+
+@pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
+def test_relations_of_sets_are_values(relation):
+    links = Links(must=[(0, 1)], relations=[relation])
+    assert pickle.loads(pickle.dumps(links)) == links
+    assert hash(pickle.loads(pickle.dumps(relation))) == hash(relation)
+    assert all(relation != other for other in RELATIONS.values() if other is not relation)
+    assert links.points.tolist() == sorted({0, 1, *relation.sets.ravel().tolist()})
+    part = links.restrict([9, 4, 2, 0, 1])
+    assert [[9, 4, 2, 0, 1][row] for row in part.relations[0].sets[0]] == relation.sets[0].tolist()
+    assert part.restrict([2, 4]) == Links()
+    assert links.without([2]) == Links(must=[(0, 1)])
+    assert len(set(links.components(10)[relation.sets[0]].tolist())) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        relation.sets[0, 0] = 3
+    settled = relation.settled(0.6)
+    assert not settled.learn
+    n_classes = 3 if relation.table is None else len(relation.table)
+    mine, wanted = settled.parts(n_classes), relation.parts(n_classes).table(0.6)
+    np.testing.assert_allclose(mine.table(mine.probability), wanted, atol=1e-15)
+
+
+def test_what_satisfies_a_rule():
+    labels = np.array([[0, 0, 0], [0, 1, 0], [2, 1, 0]])
+    assert Rule("alike", 2, 2).holds(labels).tolist() == [False, True, False]
+    assert Rule("alike", 1, 2).holds(labels).tolist() == [False, True, True]
+    assert Rule("classes", 1, 2).holds(labels).tolist() == [True, True, False]
+    assert Rule("classes", 3, 3).holds(labels).tolist() == [False, False, True]
+    assert [str(rule) for rule in (Rule("alike", 2, 2), Rule("classes", 1, 2), Rule("classes", 2, 3))] == [
+        *("exactly 2 alike", "at most 2 classes", "2 to 3 classes"),
+    ]
+    assert Rule("alike", 1, 2).fewest_classes(5) == 3
+    names = np.array([["a", "a", "b"]])
+    assert Rule("alike", 2, 2).holds(names).tolist() == [True]
+
+
+def test_whether_a_relation_knows_classes_by_number():
+    assert not Relation([(0, 1)], [[2, 1], [1, 2]]).names_classes()
+    assert Relation([(0, 1)], [[2, 1], [1, 3]]).names_classes()
+    assert Relation([(0, 1)], [[2, 1], [0, 2]]).names_classes()
+    assert not RELATIONS["alike"].names_classes()
+    assert RELATIONS["table"].names_classes()
 
 
 def test_groups():

@@ -80,7 +80,7 @@ class BoundCoupling(ABC):
         """Everything known about the linked points, as the native core represents it; None if it cannot."""
         return None
 
-    # For a coupling that learns how far annotators can be trusted:
+    # For a coupling that learns how far annotators can be trusted, and how probable relations are:
 
     @property
     def annotators(self) -> tuple[Hashable, ...]:
@@ -88,7 +88,11 @@ class BoundCoupling(ABC):
         return ()
 
     def first_reliability(self) -> Floats:
-        """Initial reliability of each annotator."""
+        """Initial reliability of each annotator, and of each relation whose probability is learned."""
+        return NO_RELIABILITY
+
+    def relation_probabilities(self, reliability: Floats) -> Floats:
+        """Probability that each relation is satisfied, learned or given."""
         return NO_RELIABILITY
 
     def reliability(self, expectation: LinkExpectation, previous: Floats) -> Floats:
@@ -117,3 +121,11 @@ class Coupling(ABC):
     @abstractmethod
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Prepare for links between ``n_linked`` points, numbered from 0; every point is in at least one link."""
+
+
+def refuse_relations(links: Links, name: str) -> None:
+    """Raise a ValueError if there are relations, which a coupling makes no use of."""
+    if links.relations:
+        raise ValueError(
+            f"coupling '{name}' makes no use of relations, but got {links}: choose coupling='graph' or 'pairwise'"
+        )

@@ -91,7 +91,8 @@ class BoundConditioned(BoundGraph):
         log_prior, _ = self._log_prior_partition(np.log(class_weights))
         loose = self._exponent[self._alone] @ found.label_weights[self._first[self._alone]]
         return ConditionedExpectation(
-            found.log_likelihood - log_prior, found.label_weights, found.class_counts, found.same, loose
+            *(found.log_likelihood - log_prior, found.label_weights, found.class_counts),
+            *(found.same, found.satisfied, loose),
         )
 
     def class_weights(self, free_counts: Floats, expectation: LinkExpectation, previous: Floats) -> Floats:

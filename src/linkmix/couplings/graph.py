@@ -40,11 +40,6 @@ class Graph(Coupling):
 
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Build the network."""
-        if links.relations:
-            raise ValueError(
-                f"coupling 'graph' supports only must-links and cannot-links, but got {links}: use coupling='pairwise' "
-                "for relations with a table"
-            )
         learn = self.learn_reliability
         if self.sampling == "observed":
             return BoundGraph(links, n_linked, n_classes, learn_reliability=learn, quick=self.quick)

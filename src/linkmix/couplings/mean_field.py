@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from linkmix.basics.arrays import Floats, Ints, log_sum_exp
 from linkmix.basics.checks import check_number
-from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation, refuse_relations
 from linkmix.couplings.observed import labels_that_hold
 from linkmix.links import Links
 
@@ -86,6 +86,7 @@ class MeanField(Coupling):
 
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Prepare the penalties."""
+        refuse_relations(links, "mean field")
         return BoundMeanField(links, n_linked, self.weight)
 
 

@@ -6,7 +6,8 @@ The labels of each connected component are inferred jointly, and exactly unless 
 
 Points are drawn independently, and a link is an observation of two labels: a certain one is made only if the labels
 agree with it, one of confidence q with probability q if they do and 1 - q if not. So the class weights are the shares
-of all points, linked or not. `linkmix.couplings.conditioned` divides by the probability of the certain links instead.
+of all points, linked or not. A relation is an observation of a set of labels, made with a probability that its table
+tells up to a factor. `linkmix.couplings.conditioned` divides by the probability of the certain links instead.
 """
 
 import warnings
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,8 @@ from linkmix.couplings.network import (
     LabelPosterior,
     UndecidedNetwork,
 )
+from linkmix.couplings.network.related import InfeasibleTables, RelatedNetwork, RelatedPosterior
+from linkmix.couplings.relations import BoundRelations, PlacedRelations
 from linkmix.couplings.statements import BoundStatements, Statements, StatementsExpectation
 from linkmix.links import Links
 
@@ -47,7 +51,7 @@ def unwarned() -> Iterator[None]:
 
 
 class LinkGraph:
-    """Chunklets, the certain cannot-links between them, and the evidence of uncertain links.
+    """Chunklets, the certain cannot-links between them, and the evidence of uncertain links and of relations.
 
     Shared by the coupling, which needs probabilities, and by `most_probable_labels`, which needs labels.
     """
@@ -74,15 +78,38 @@ class LinkGraph:
         self.certain = np.isneginf(same[self.between])
         self.edges = ends[self.between]
         self.n_classes = n_classes
-        with self.naming_links(self.between):
-            self.network = LabelNetwork(
-                len(self.size), n_classes, self.edges, hard=self.certain, max_table=max_table, loopy_tol=loopy_tol
-            )
+        self.relations = BoundRelations.of(links.relations, n_classes, joint=False)
+        self.related = related = PlacedRelations(self.relations, self.chunklet)
+        edges = np.concatenate([self.edges, related.edges])
+        hard = np.append(self.certain, np.zeros(len(related.edges), dtype=bool))
+        size: tuple[int, int] = (len(self.size), n_classes)
+        limits: dict[str, Any] = {"max_table": max_table, "loopy_tol": loopy_tol}
+        self.network: LabelNetwork | RelatedNetwork
+        with self.naming_links():
+            if related.families:
+                self.network = RelatedNetwork(*size, edges, hard, related.families, **limits)
+            else:
+                self.network = LabelNetwork(*size, edges, hard=hard, **limits)
 
     def potentials(self, reliability: Floats) -> tuple[Floats, Floats, float]:
-        """Log-potentials of the edges for equal and different labels, and the constant from within chunklets."""
+        """Log-potentials of the edges for equal and different labels, and the constant from within chunklets.
+
+        Edges of links come first, then those of relations.
+        """
         same, different = self.statements.evidence(reliability)
-        return same[self.between], different[self.between], float(same[self.inside].sum())
+        if not self.relations.parts:
+            return same[self.between], different[self.between], float(same[self.inside].sum())
+        probabilities = self.probabilities(reliability)
+        related = self.related.edge_potentials(probabilities)
+        return (
+            np.concatenate([same[self.between], related[0]]),
+            np.concatenate([different[self.between], related[1]]),
+            float(same[self.inside].sum()) + self.related.constant(probabilities),
+        )
+
+    def probabilities(self, reliability: Floats) -> Floats:
+        """Probability that each relation is satisfied."""
+        return self.relations.probabilities(reliability[len(self.statements.annotators) :])
 
     def sum_up(self, values: Floats) -> Floats:
         """Sums over the points of each chunklet, shape (n_chunklets, M)."""
@@ -96,18 +123,42 @@ class LinkGraph:
         They satisfy all certain links; InfeasibleLinks is raised if that is impossible.
         """
         log_same, log_different, _ = self.potentials(reliability)
-        with self.naming_links(self.between):
-            return np.asarray(self.network.most_probable(node, log_same, log_different)[self.chunklet])
+        probabilities = self.probabilities(reliability)
+        node = self.related.with_unary(node, probabilities)
+        with self.naming_links():
+            if isinstance(self.network, RelatedNetwork):
+                tables = self.related.factor_tables(probabilities)
+                labels = self.network.most_probable(node, log_same, log_different, tables)
+            else:
+                labels = self.network.most_probable(node, log_same, log_different)
+        return np.asarray(labels[self.chunklet])
 
-    def infer(self, node: Floats, reliability: Floats) -> tuple[LabelPosterior, float]:
+    def infer(self, node: Floats, reliability: Floats) -> tuple[LabelPosterior | RelatedPosterior, float]:
         """Posterior of the chunklets, and the constant from within them."""
         log_same, log_different, constant = self.potentials(reliability)
-        with self.naming_links(self.between):
+        if not self.relations.parts:
+            assert isinstance(self.network, LabelNetwork)
+            with self.naming_links():
+                return self.network.infer(node, log_same, log_different), constant
+        probabilities = self.probabilities(reliability)
+        node = self.related.with_unary(node, probabilities)
+        with self.naming_links():
+            if isinstance(self.network, RelatedNetwork):
+                tables = self.related.factor_tables(probabilities)
+                return self.network.infer(node, log_same, log_different, tables), constant
             return self.network.infer(node, log_same, log_different), constant
 
+    def satisfied(self, posterior: LabelPosterior | RelatedPosterior) -> Floats:
+        """Expected number of sets that satisfy each relation."""
+        joint = posterior.joint if isinstance(posterior, RelatedPosterior) else []
+        return self.related.expected(posterior.marginals, posterior.edge_same[len(self.edges) :], joint)
+
     @contextmanager
-    def naming_links(self, statements: Ints) -> Iterator[None]:
-        """Translate errors about edges between chunklets, each made by one of the statements, to errors about links."""
+    def naming_links(self, statements: Ints | None = None) -> Iterator[None]:
+        """Translate errors about edges between chunklets, each made by one of the statements, to errors about links.
+
+        By default these are the statements between chunklets.
+        """
         try:
             yield
         except UndecidedNetwork as error:
@@ -115,9 +166,25 @@ class LinkGraph:
                 "no labels that meet all links were found in time, though there may be some: "
                 "ask for more classes or give fewer links"
             ) from error
+        except InfeasibleTables as error:
+            said = sorted({self.related.relation_of(family) for family in error.families})
+            raise InfeasibleLinks(self._not_met(said)) from None
         except InfeasibleNetwork as error:
-            cannot = self.statements.pairs[statements[error.edges]]
+            made_by = self.between if statements is None else statements
+            edges = np.asarray(error.edges, dtype=np.int64)
+            if isinstance(getattr(self, "network", None), RelatedNetwork) and statements is None:
+                edges = np.asarray(self.network.edges_of_links(error.edges), dtype=np.int64)  # type: ignore[union-attr]
+            if (edges >= len(made_by)).any():  # a relation is to blame
+                raise InfeasibleLinks(self._not_met(self.related.relations_of_edges(edges - len(made_by)))) from None
+            cannot = self.statements.pairs[made_by[edges]]
             raise InfeasibleLinks(str(error), Links(cannot=cannot)) from None
+
+    def _not_met(self, relations: list[int]) -> str:
+        named = ", ".join(f"relations[{number}]" for number in relations)
+        return (
+            f"no labels were found with {self.n_classes} classes that meet {named} together with the links to their "
+            "points: drop a relation or a link, give the relation a probability below 1, or raise n_classes"
+        )
 
 
 def joint_labels(
@@ -177,7 +244,7 @@ class BoundGraph(BoundStatements):
             max_table=max_table,
             loopy_tol=loopy_tol,
         )
-        self.statements = self.graph.statements
+        self.statements, self.relations = self.graph.statements, self.graph.relations
         self._learns = learn_reliability
         self._exponent = self.graph.size
 
@@ -202,12 +269,13 @@ class BoundGraph(BoundStatements):
         graph = self.graph
         posterior, constant = graph.infer(self._node(class_log_density, np.log(class_weights)), reliability)
         same = np.ones(len(graph.statements.pairs))  # pairs within a chunklet
-        same[graph.between] = posterior.edge_same
+        same[graph.between] = posterior.edge_same[: len(graph.between)]
         return StatementsExpectation(
             posterior.log_partition + constant,
             posterior.marginals[graph.chunklet],
             self._exponent @ posterior.marginals,
             same,
+            graph.satisfied(posterior),
         )
 
     def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
@@ -215,9 +283,10 @@ class BoundGraph(BoundStatements):
         return self.graph.most_probable_labels(self._node(class_log_density, np.log(class_weights)), reliability)
 
     def to_native(self) -> native.LinkTable | None:
-        """The network; None if reliability is learned."""
-        if self.annotators:
+        """The network; None if a reliability is learned, or if relations know more than agreement."""
+        if len(self.first_reliability()) or not self.graph.related.is_plain:
             return None
+        assert isinstance(self.graph.network, LabelNetwork)
         log_same, log_different, constant = self._fixed_potentials
         return native.NetworkTable(
             self.graph.network.plan, self.graph.chunklet, self._exponent, log_same, log_different, constant

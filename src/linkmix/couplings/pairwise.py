@@ -4,6 +4,7 @@ A point in several links belongs to several items, which are independent of each
 one network over all links.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,14 +12,18 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from linkmix import native
-from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
+from linkmix.basics.arrays import Array, Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.basics.checks import check_flag
 from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
 from linkmix.couplings.class_weights import log_probability_apart, normalise_class_weights, solve_class_weights
 from linkmix.couplings.none import BoundUncoupled
 from linkmix.couplings.observed import joint_labels
+from linkmix.couplings.relations import BoundRelations
 from linkmix.couplings.statements import BoundStatements, Statements, StatementsExpectation
-from linkmix.links import Links, Relation
+from linkmix.links import Links
+
+BLOCK_ENTRIES = 2**20
+"""Entries of the tables of sets of points that are held at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +51,7 @@ class BoundPairwise(BoundStatements):
         self._pairs = _Pairs(self.statements.pairs, *self._evidence, n_linked, n_classes)
         self._links, self._n_linked, self._n_classes = links, n_linked, n_classes
         self._learn_reliability = learn_reliability
-        self._tables = [_Table(relation, n_linked) for relation in links.relations]
+        self.relations = BoundRelations.of(links.relations, n_classes, joint=True)
 
     def expect(
         self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY
@@ -54,20 +59,42 @@ class BoundPairwise(BoundStatements):
         """Posterior of the shared label of pairs that are together and of both labels of pairs that are apart."""
         evidence = self.statements.evidence(reliability) if len(self.annotators) else self._evidence
         found = self._pairs.expect(class_log_density, class_weights, *evidence)
-        log_likelihood, points = found.log_likelihood, found.label_weights
-        for table in self._tables:
-            log_table, table_points = table.expect(class_log_density)
-            log_likelihood += log_table
-            points = points + table_points
-        return replace(found, log_likelihood=log_likelihood, label_weights=points)
+        if not self.relations.parts:
+            return found
+        log_likelihood, points = found.log_likelihood, found.label_weights.copy()
+        probabilities = self.relation_probabilities(reliability)
+        satisfied = np.zeros(len(probabilities))
+        for number, (sets, parts) in enumerate(zip(self.relations.sets, self.relations.parts, strict=True)):
+            log_table = parts.log_table(probabilities[number])
+            for labels, log_set in set_labels(sets, log_table, class_log_density, points):
+                log_likelihood += float(log_set.sum())
+                satisfied[number] += labels[:, parts.satisfied].sum()
+        return replace(found, log_likelihood=log_likelihood, label_weights=points, satisfied=satisfied)
 
     def labels(self, class_log_density: Floats, class_weights: Floats, reliability: Floats = NO_RELIABILITY) -> Ints:
         """Jointly most probable labels of all points connected by links, as in the graph coupling.
 
-        A point that occurs only in relations of other kinds gets its own most probable label.
+        A point that occurs only in relations of other kinds gets its own most probable label, unless this makes labels
+        impossible by a relation.
         """
-        links = self._links
+        links = self._links.without_relations()
         linked = np.isin(np.arange(self._n_linked), np.concatenate([links.must, links.cannot]))
+        labels = self._labels_by_links(links, linked, class_log_density, class_weights, reliability)
+        probabilities = self.relation_probabilities(reliability)
+        for sets, parts, probability in zip(self.relations.sets, self.relations.parts, probabilities, strict=True):
+            if (parts.table(probability)[tuple(labels[sets].T)] == 0).any():
+                return joint_labels(
+                    self._links,
+                    class_log_density,
+                    class_weights,
+                    learn_reliability=self._learn_reliability,
+                    reliability=reliability,
+                )
+        return labels
+
+    def _labels_by_links(
+        self, links: Links, linked: Array, class_log_density: Floats, class_weights: Floats, reliability: Floats
+    ) -> Ints:
         together = self._labels_without_conflict(class_log_density, class_weights)
         if together is not None:
             return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
@@ -76,7 +103,7 @@ class BoundPairwise(BoundStatements):
             class_log_density,
             class_weights,
             learn_reliability=self._learn_reliability,
-            reliability=reliability,
+            reliability=reliability[: len(self.annotators)],
         )
         return np.where(linked, together, super().labels(class_log_density, class_weights, reliability))
 
@@ -103,7 +130,7 @@ class BoundPairwise(BoundStatements):
 
     def to_native(self) -> native.PairTable | None:
         """The pairs; None if there are relations of other kinds, or if reliability is learned."""
-        if self._tables or self.annotators:
+        if self.relations.parts or self.annotators:
             return None
         return self._pairs.to_native(*self._evidence)
 
@@ -125,12 +152,6 @@ class Pairwise(Coupling):
 
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Prepare the pairs."""
-        for i, relation in enumerate(links.relations):
-            if len(relation.table) != n_classes:
-                raise ValueError(
-                    f"relations[{i}] has a table for {len(relation.table)} classes, but n_classes={n_classes}: "
-                    "give a table with one row and one column for each class"
-                )
         if not n_linked:
             return BoundUncoupled()
         return BoundPairwise(links, n_linked, n_classes, self.learn_reliability)
@@ -186,6 +207,7 @@ class _Pairs:
             together_to_points @ shared + first_to_points @ first + second_to_points @ second,
             must_counts + first.sum(axis=0) + second.sum(axis=0),
             posterior[:, 0],
+            NO_RELIABILITY,
             must_counts,
             float(posterior[:, 1].sum()),
         )
@@ -215,7 +237,7 @@ class _Pairs:
         )
         same = np.empty_like(ordered)
         same[self._by_kind[0]] = ordered
-        return PairwiseExpectation(log_likelihood, labels, class_counts, same, must_counts, n_apart)
+        return PairwiseExpectation(log_likelihood, labels, class_counts, same, NO_RELIABILITY, must_counts, n_apart)
 
     def to_native(self, log_same: Floats, log_apart: Floats) -> native.PairTable:
         """The evidence as weights, scaled so that the larger one is 1."""
@@ -226,24 +248,27 @@ class _Pairs:
         return native.PairTable(pairs, np.exp(log_same - top), np.exp(log_apart - top), float(top.sum()))
 
 
-class _Table:
-    """Pairs whose labels have their own joint distribution, independent of the class weights."""
+def set_labels(
+    sets: Ints, log_table: Floats, class_log_density: Floats, points: Floats
+) -> Iterator[tuple[Floats, Floats]]:
+    """Joint distribution of the labels of sets of points (n, k), some sets at a time, and their log-likelihoods.
 
-    def __init__(self, relation: Relation, n_linked: int) -> None:
-        self.pairs = relation.pairs
-        with np.errstate(divide="ignore"):
-            self.log_table = np.log(relation.table)  # (M, M)
-        self._first_to_points = _incidence(self.pairs[:, :1], n_linked)
-        self._second_to_points = _incidence(self.pairs[:, 1:], n_linked)
-
-    def expect(self, class_log_density: Floats) -> tuple[float, Floats]:
-        """Log-likelihood of the pairs, and the label weights of the points."""
-        i, j = self.pairs.T
-        log_joint = self.log_table + class_log_density[i][:, :, None] + class_log_density[j][:, None, :]  # (n, M, M)
-        log_likelihood = log_sum_exp(log_joint.reshape(len(i), -1))
-        posterior = np.exp(log_joint - log_likelihood[:, None, None])
-        points = self._first_to_points @ posterior.sum(axis=2) + self._second_to_points @ posterior.sum(axis=1)
-        return float(log_likelihood.sum()), np.asarray(points)
+    The labels have the joint distribution of the table, independent of the class weights. Those of each point are
+    added to ``points`` (n_points, n_classes).
+    """
+    n_classes, k = len(log_table), log_table.ndim
+    step = max(1, BLOCK_ENTRIES // log_table.size)
+    for some in (sets[first : first + step] for first in range(0, len(sets), step)):
+        joint = np.repeat(log_table[None], len(some), axis=0)  # (n, M, ...)
+        for axis in range(k):
+            shape = (len(some), *(1,) * axis, n_classes, *(1,) * (k - axis - 1))
+            joint += class_log_density[some[:, axis]].reshape(shape)
+        flat = joint.reshape(len(some), -1)
+        labels = shares(flat).reshape(joint.shape)
+        for axis in range(k):
+            others = tuple(1 + other for other in range(k) if other != axis)
+            np.add.at(points, some[:, axis], labels.sum(axis=others))
+        yield labels, log_sum_exp(flat)
 
 
 def _incidence(pairs: Ints, n_linked: int) -> csr_array:

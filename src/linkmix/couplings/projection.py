@@ -20,7 +20,7 @@ from scipy.sparse.linalg import spsolve
 from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
 from linkmix.basics.checks import check_number
 from linkmix.basics.errors import InfeasibleLinks
-from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation
+from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, LinkExpectation, refuse_relations
 from linkmix.couplings.observed import labels_that_hold
 from linkmix.links import Links
 
@@ -258,4 +258,5 @@ class Projection(Coupling):
 
     def bind(self, links: Links, n_linked: int, n_classes: int) -> BoundCoupling:
         """Prepare the constraints."""
+        refuse_relations(links, "projection")
         return BoundProjection(links, self.slack)

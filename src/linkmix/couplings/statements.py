@@ -11,6 +11,7 @@ import numpy as np
 
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.couplings.base import BoundCoupling, LinkExpectation
+from linkmix.couplings.relations import NO_RELATIONS, BoundRelations
 from linkmix.links import Links
 from linkmix.links.pairs import distinct_pairs
 
@@ -106,7 +107,7 @@ class Statements:
         return np.asarray((right + PRIOR_RIGHT) / (counts + PRIOR_RIGHT + PRIOR_WRONG))
 
     def log_prior(self, reliability: Floats) -> float:
-        """Logarithm of the prior of the reliabilities, up to a constant."""
+        """Logarithm of the prior of the reliabilities of annotators, up to a constant."""
         return float((PRIOR_RIGHT * np.log(reliability) + PRIOR_WRONG * np.log1p(-reliability)).sum())
 
 
@@ -118,15 +119,22 @@ class StatementsExpectation(LinkExpectation):
     ----------
     same : ndarray of shape (n_pairs,)
         Probability that each pair shares its class.
+    satisfied : ndarray of shape (n_relations,)
+        Expected number of sets that satisfy each relation.
     """
 
     same: Floats
+    satisfied: Floats
 
 
 class BoundStatements(BoundCoupling):
-    """A coupling that can learn how far the annotators of its statements can be trusted."""
+    """A coupling that can learn how far its statements can be trusted.
+
+    The reliabilities are those of annotators, and after them the probabilities of relations that are learned.
+    """
 
     statements: Statements
+    relations: BoundRelations = NO_RELATIONS
 
     @property
     def annotators(self) -> tuple[Hashable, ...]:
@@ -134,14 +142,22 @@ class BoundStatements(BoundCoupling):
         return self.statements.annotators
 
     def first_reliability(self) -> Floats:
-        """Initial reliability of each annotator."""
-        return self.statements.first_reliability()
+        """Initial reliability of each annotator, and probability of each relation that is learned."""
+        return np.concatenate([self.statements.first_reliability(), self.relations.first()])
 
     def reliability(self, expectation: LinkExpectation, previous: Floats) -> Floats:
-        """Share of correct statements of each annotator."""
+        """Share of correct statements of each annotator, and of sets that satisfy each relation that is learned."""
         assert isinstance(expectation, StatementsExpectation)
-        return self.statements.reliability(expectation.same) if len(previous) else previous
+        if not len(previous):
+            return previous
+        people = self.statements.reliability(expectation.same) if self.annotators else previous[:0]
+        return np.concatenate([people, self.relations.learn(expectation.satisfied)])
 
     def log_prior(self, reliability: Floats) -> float:
         """Logarithm of the prior of the reliabilities."""
-        return self.statements.log_prior(reliability)
+        n = len(self.annotators)
+        return self.statements.log_prior(reliability[:n]) + self.relations.log_prior(reliability[n:])
+
+    def relation_probabilities(self, reliability: Floats) -> Floats:
+        """Probability that each relation is satisfied, learned or given."""
+        return self.relations.probabilities(reliability[len(self.annotators) :])

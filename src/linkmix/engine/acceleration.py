@@ -100,12 +100,11 @@ class _Coordinates:
         """Coordinates as one vector."""
         components = self.density.to_vector(parameters.components, self.about.components)
         assert components is not None
-        with np.errstate(all="ignore"):  # a weight of 0 stays at 0, where a fit is not accelerated
-            parts = [
-                np.log(parameters.class_weights / self.about.class_weights),
-                np.log(parameters.cluster_weights / self.about.cluster_weights),
-                components,
-            ]
+        with np.errstate(all="ignore"):  # a cluster weight of 0 stays at 0
+            ratio = np.where(
+                self.about.cluster_weights > 0, parameters.cluster_weights / self.about.cluster_weights, 1.0
+            )
+            parts = [np.log(parameters.class_weights / self.about.class_weights), np.log(ratio), components]
         scales = self.scales[0], self.scales[1], self.scales[2][:, None]
         return np.concatenate([(part * scale).ravel() for part, scale in zip(parts, scales, strict=True)])
 
@@ -121,9 +120,11 @@ class _Coordinates:
             return None
         try:
             with np.errstate(all="ignore"):
+                weights = shares(self.about.log_cluster_weights() + clusters)
+                lowest = np.where(self.about.cluster_weights > 0, SMALLEST_CLUSTER_WEIGHT, 0.0)
                 return Parameters(
                     shares(np.log(self.about.class_weights) + classes),
-                    np.maximum(shares(np.log(self.about.cluster_weights) + clusters), SMALLEST_CLUSTER_WEIGHT),
+                    np.maximum(weights, lowest),
                     self.density.from_vector(components, self.about.components),
                     last.reliability,
                     last.shared_clusters,

@@ -128,6 +128,8 @@ def fresh_starts(
         if known is not None:
             classes = starts.match_labels(classes, known, shape.n_classes)[classes]
             classes = np.where(known >= 0, known, classes)
+        told = None if known is None else np.unique(known[known >= 0])
+        classes = starts.number_classes(classes, given.links, shape.n_classes, told)[classes]
         return starts.from_classes(density, given.X, classes, shape, random, given.sample_weight)
 
     return [start] * n_starts
@@ -151,8 +153,9 @@ def best_fit(
     for candidate in candidates:
         try:
             start = candidate()
-            if len(start.reliability) != len(model.coupling.annotators):
-                start = replace(start, reliability=model.coupling.first_reliability())
+            first = model.coupling.first_reliability()
+            if len(start.reliability) != len(first):
+                start = replace(start, reliability=first)
             with naming_rows(links, len(start.class_weights)):
                 fit = loop.fit(model, data, start, tol=tol, max_iter=max_iter, accelerate=accelerate)
         except DegenerateCluster as error:

@@ -63,6 +63,8 @@ def _native_steps(model: Model, data: Data, start: Parameters) -> NativeSteps | 
     """
     if not native.active() or not isinstance(data.free, np.ndarray):
         return None
+    if not start.cluster_weights.all():  # the core knows no clusters that a class cannot have
+        return None
     components, links = model.density.to_native(start.components), model.coupling.to_native()
     if components is None or links is None or not native.loops(components, len(data.free)):
         return None

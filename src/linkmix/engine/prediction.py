@@ -107,7 +107,7 @@ class Mixture:
         components = self.density.elliptical(self.parameters.components) if native.serves(X) else None
         if components is None:
             return None
-        log_weights = np.log(self.parameters.class_weights)[:, None] + np.log(self.parameters.cluster_weights)
+        log_weights = np.log(self.parameters.class_weights)[:, None] + self.parameters.log_cluster_weights()
         n_classes, log_mixing = self.n_classes, None
         if what == "log_density":  # a plain mixture of all components
             n_classes = 1

@@ -1,8 +1,9 @@
 """Starts for EM: by k-means++, from the links, or given by the user."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -20,25 +21,58 @@ SHARED_OWN = 0.9
 DISTANCE_ROWS = 2**14
 """Rows whose distances to a seed are computed at once."""
 LLOYD_STEPS = 10
+FEW_CLASSES = 6
+"""Largest number of classes of which all numberings are tried."""
+TINY = 1e-9
+"""Added to what relations say about labels: labels from the points alone may be impossible by a relation."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How many classes, how many clusters each, and whether all classes mix one pool of clusters."""
+    """How many classes, how many clusters each, and whether all classes mix one pool of clusters.
+
+    Clusters per class are one number for all classes, or one for each. Different numbers are a pool as well: each class
+    mixes all clusters, with a weight of zero for those of others.
+    """
 
     n_classes: int
-    clusters_per_class: int = 1
+    clusters_per_class: int | tuple[int, ...] = 1
     shared_clusters: bool = False
+
+    @property
+    def per_class(self) -> Ints:
+        """Number of clusters of each class, or seeded by it, shape (n_classes,)."""
+        return np.broadcast_to(np.asarray(self.clusters_per_class, dtype=np.int64), self.n_classes)
+
+    @property
+    def owners(self) -> Ints:
+        """The class of each cluster, or that seeded it."""
+        return np.repeat(np.arange(self.n_classes), self.per_class)
 
     @property
     def n_components(self) -> int:
         """Number of clusters of all classes together."""
-        return self.n_classes * self.clusters_per_class
+        return int(self.per_class.sum())
+
+    @property
+    def uneven(self) -> bool:
+        """Whether numbers of clusters are given for each class."""
+        return isinstance(self.clusters_per_class, tuple)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether each class mixes all clusters."""
+        return self.shared_clusters or self.uneven
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """Shape of arrays with an entry for each cluster."""
+        return (self.n_components,) if self.uneven else (self.n_classes, self.n_components // self.n_classes)
 
     @property
     def cluster_weights(self) -> tuple[int, int]:
         """Shape of the cluster weights."""
-        return self.n_classes, self.n_components if self.shared_clusters else self.clusters_per_class
+        return self.n_classes, self.n_components if self.pooled else self.layout[1]
 
 
 def nearest_seed(X: Array, n_groups: int, random: RandomState, sample_weight: Floats | None = None) -> Ints:
@@ -112,20 +146,23 @@ def from_classes(
     around, means are seeds, as in the paper: these, or those of the clusters if a class has several.
     """
     filled = without_gaps(X) if places is None else places
-    per_class = shape.clusters_per_class
+    per_class, owners = shape.per_class, shape.owners
     counts = np.ones(len(X)) if sample_weight is None else sample_weight
-    groups = classes * per_class
-    cluster_seeds = {} if per_class > 1 or seeds is None else dict(enumerate(seeds.tolist()))
-    for m in range(shape.n_classes if per_class > 1 else 0):
+    first = np.cumsum(per_class) - per_class  # cluster of each class
+    groups = first[classes]
+    cluster_seeds = {}
+    if seeds is not None:
+        cluster_seeds = {int(first[m]): row for m, row in enumerate(seeds.tolist()) if per_class[m] == 1}
+    for m in np.flatnonzero(per_class > 1).tolist():
         rows = np.flatnonzero((classes == m) & (counts > 0))
         if len(rows):
-            clusters, drawn = seeded(filled[rows], per_class, random, counts[rows])
+            clusters, drawn = seeded(filled[rows], int(per_class[m]), random, counts[rows])
             groups[rows] += clusters
-            cluster_seeds |= {m * per_class + k: row for k, row in enumerate(rows[drawn].tolist())}
+            cluster_seeds |= {int(first[m]) + k: row for k, row in enumerate(rows[drawn].tolist())}
     weights = np.zeros((len(X), shape.n_components))
     weights[np.arange(len(X)), groups] = counts
     for empty in np.flatnonzero(weights.sum(axis=0) == 0):
-        candidates = np.flatnonzero((classes == empty // per_class) & (counts > 0))
+        candidates = np.flatnonzero((classes == owners[empty]) & (counts > 0))
         if not len(candidates):
             candidates = np.flatnonzero(counts > 0)
         distinct, _ = _distinct_rows(filled[candidates], None)
@@ -139,7 +176,7 @@ def from_classes(
         np.full(shape.n_classes, 1 / shape.n_classes),
         first_cluster_weights(shape),
         components,
-        shared_clusters=shape.shared_clusters,
+        shared_clusters=shape.pooled,
     )
 
 
@@ -153,10 +190,12 @@ def at_seeds(
 
 def first_cluster_weights(shape: Shape) -> Floats:
     """Equal shares within each class; in a shared pool, mostly on the clusters that the class seeded."""
+    if not shape.pooled:
+        return np.full(shape.cluster_weights, 1 / shape.cluster_weights[1])
+    own = np.eye(shape.n_classes)[:, shape.owners] / shape.per_class[:, None]  # (M, C)
     if not shape.shared_clusters:
-        return np.full(shape.cluster_weights, 1 / shape.clusters_per_class)
-    own = np.repeat(np.eye(shape.n_classes), shape.clusters_per_class, axis=1)
-    return np.asarray((SHARED_OWN * own + (1 - SHARED_OWN) / shape.n_classes) / shape.clusters_per_class)
+        return np.asarray(own)
+    return np.asarray(SHARED_OWN * own + (1 - SHARED_OWN) / shape.n_components)
 
 
 def kmeans_plusplus_classes(
@@ -270,6 +309,50 @@ def match_labels(labels: Ints, reference: Ints, n_classes: int) -> Ints:
     return np.asarray(place)
 
 
+def number_classes(labels: Ints, links: Links, n_classes: int, fixed: Ints | None = None) -> Ints:
+    """New number of each class so that labels satisfy the relations that know classes by number as well as possible.
+
+    All numberings are tried if there are few classes, otherwise swaps of two numbers as long as one helps. Classes in
+    ``fixed`` keep their numbers.
+
+    Examples
+    --------
+    >>> from linkmix import Relation
+    >>> lower = Relation([(0, 1), (2, 1)], [[0, 1], [0, 0]])  # the first is of class 0, the second of class 1
+    >>> number_classes(np.array([1, 0, 1]), Links(relations=[lower]), 2)
+    array([1, 0])
+    """
+    place = np.arange(n_classes)
+    relations = [relation for relation in links.relations if relation.names_classes()]
+    movable = place if fixed is None else np.setdiff1d(place, fixed)
+    if not relations or len(movable) < 2:
+        return place
+    tables = [(np.log(one.parts(n_classes).table(one.parts(n_classes).probability) + TINY), one) for one in relations]
+    cells = [(table, labels[one.sets].T) for table, one in tables]
+
+    def worth(place: Ints) -> float:
+        return float(sum(table[tuple(place[at])].sum() for table, at in cells))
+
+    def moved(order: Iterable[int]) -> Ints:
+        new = place.copy()
+        new[movable] = place[movable[list(order)]]
+        return new
+
+    if len(movable) <= FEW_CLASSES:
+        return max(map(moved, permutations(range(len(movable)))), key=worth)
+    best = worth(place)
+    while True:
+        swaps = []
+        for a, b in combinations(range(len(movable)), 2):
+            order = np.arange(len(movable))
+            order[[a, b]] = b, a
+            swaps.append(moved(order.tolist()))
+        trial = max(swaps, key=worth)
+        if worth(trial) <= best + TINY:
+            return place
+        place, best = trial, worth(trial)
+
+
 def without_gaps(X: Array) -> Array:
     """Replace missing values by column means: good enough for the distances of a start."""
     missing = np.isnan(X)
@@ -282,9 +365,21 @@ def given_weights(mapping: Mapping[str, Any], shape: Shape, n_starts: tuple[int,
     """Class weights and cluster weights given by the user, checked; several starts lie along the first axis."""
     class_weights = given_array(mapping, "class_weights", (*n_starts, shape.n_classes))
     cluster_weights = given_array(mapping, "cluster_weights", (*n_starts, *shape.cluster_weights))
-    for name, weights in (("class_weights", class_weights), ("cluster_weights", cluster_weights)):
-        if weights.min() <= 0:
-            raise ValueError(f"init[{name!r}] must be positive, got {weights.min():g}: use a small number instead")
+    checked = cluster_weights
+    if shape.uneven and not shape.shared_clusters:
+        foreign = np.arange(shape.n_classes)[:, None] != shape.owners
+        if cluster_weights[..., foreign].any():
+            raise ValueError(
+                "init['cluster_weights'] gives a class a share of a cluster of another: with clusters_per_class="
+                f"{shape.per_class.tolist()} give 0 there, or choose shared_clusters=True"
+            )
+        checked = np.where(foreign, 1.0, cluster_weights)
+    for name, weights, above in (
+        ("class_weights", class_weights, class_weights),
+        ("cluster_weights", cluster_weights, checked),
+    ):
+        if above.min() <= 0:
+            raise ValueError(f"init[{name!r}] must be positive, got {above.min():g}: use a small number instead")
         if np.abs(weights.sum(axis=-1) - 1.0).max() > 1e-6:
             raise ValueError(
                 f"init[{name!r}] must sum to one along its last axis, got {weights.sum(axis=-1)}: divide by the sum"
@@ -295,12 +390,12 @@ def given_weights(mapping: Mapping[str, Any], shape: Shape, n_starts: tuple[int,
 def given_start(density: Density[Any, Any], mapping: Mapping[str, Any], shape: Shape, n_features: int) -> Parameters:
     """Parameters given by the user, checked."""
     class_weights, cluster_weights = given_weights(mapping, shape)
-    layout = (shape.n_classes, shape.clusters_per_class)
+    layout = shape.layout
     components = density.given(mapping, layout, n_features)
     unknown = set(mapping) - {"class_weights", "cluster_weights", *density.attributes(components, layout)}
     if unknown:
         raise ValueError(f"init has unknown entries {sorted(unknown)}: remove them")
-    return Parameters(class_weights, cluster_weights, components, shared_clusters=shape.shared_clusters)
+    return Parameters(class_weights, cluster_weights, components, shared_clusters=shape.pooled)
 
 
 def given_starts(
@@ -316,12 +411,10 @@ def given_starts(
         singles = [{name: array[i] for name, array in mapping.items()} for i in range(n_starts)]
         return [given_start(density, single, shape, n_features) for single in singles]
     class_weights, cluster_weights = given_weights(mapping, shape, (n_starts,))
-    layout = (n_starts, shape.n_classes, shape.clusters_per_class)
+    layout = (n_starts, *shape.layout)
     components = density.given(mapping, layout, n_features)
     numbers = np.arange(n_starts * shape.n_components).reshape(n_starts, -1)
     return [
-        Parameters(
-            class_weights[i], cluster_weights[i], density.take(components, own), shared_clusters=shape.shared_clusters
-        )
+        Parameters(class_weights[i], cluster_weights[i], density.take(components, own), shared_clusters=shape.pooled)
         for i, own in enumerate(numbers)
     ]

@@ -23,9 +23,9 @@ SMALLEST_CLUSTER_WEIGHT = 1e-300
 
 
 def cluster_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array) -> Floats:
-    """Log of cluster weight times density, ``log pi_mk + log p(x | m, k)``, shape (n, M, K), or (n, M, M * K)."""
+    """Log of cluster weight times density, ``log pi_mk + log p(x | m, k)``, shape (n, M, K), or (n, M, C)."""
     log_density = density.log_density(parameters.components, X)
-    log_weights = np.log(parameters.cluster_weights)
+    log_weights = parameters.log_cluster_weights()
     if parameters.shared_clusters:
         return log_density[:, None, :] + log_weights
     return log_density.reshape(len(X), *log_weights.shape) + log_weights
@@ -90,6 +90,8 @@ def maximise(model: Model, expectation: Expectation, parameters: Parameters, *, 
     per_class = counts.sum(axis=1, keepdims=True)
     shares = counts / np.where(per_class > 0, per_class, 1.0)
     cluster_weights = np.where(per_class > 0, np.maximum(shares, SMALLEST_CLUSTER_WEIGHT), parameters.cluster_weights)
+    if parameters.shared_clusters:  # a component that a class cannot have stays impossible
+        cluster_weights = np.where(parameters.cluster_weights > 0, cluster_weights, 0.0)
     # Free points and links enter the objective of the class weights as free + weight * links: divide by the weight.
     free_counts = expectation.free_class_counts / model.link_weight
     return Parameters(
@@ -113,7 +115,7 @@ def _plain_sums(density: Density[Any, Any], parameters: Parameters, rows: Rows) 
 
     In one pass of the native core where the density supports it, otherwise block by block.
     """
-    log_joint = np.log(parameters.class_weights)[:, None] + np.log(parameters.cluster_weights)  # (M, K) or (M, M * K)
+    log_joint = np.log(parameters.class_weights)[:, None] + parameters.log_cluster_weights()  # (M, K) or (M, C)
     log_weights = log_sum_exp(log_joint, axis=0) if parameters.shared_clusters else log_joint.ravel()
     found = None
     if native.active() and rows.complete:

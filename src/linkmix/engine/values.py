@@ -21,14 +21,17 @@ class Parameters:
     Attributes
     ----------
     class_weights : ndarray of shape (M,)
-    cluster_weights : ndarray of shape (M, K), or (M, M * K)
-        Each class has K components of its own, or each class mixes the whole pool of components.
+    cluster_weights : ndarray of shape (M, K), or (M, C)
+        Each class has K components of its own, or each class mixes the whole pool of C components, with a weight of
+        zero for those that it cannot have.
     components : object
         Parameters of the M * K components of the density.
     reliability : ndarray of shape (n_annotators,)
         Share of correct links of each annotator, if the coupling learns it.
     shared_clusters : bool
         Whether all classes mix one pool of components.
+
+    Reliabilities of annotators are followed by the probabilities of relations, if these are learned.
     """
 
     class_weights: Floats
@@ -36,6 +39,11 @@ class Parameters:
     components: Any
     reliability: Floats = field(default_factory=lambda: np.empty(0))
     shared_clusters: bool = False
+
+    def log_cluster_weights(self) -> Floats:
+        """Logarithm of the cluster weights; minus infinity for components that a class cannot have."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.cluster_weights))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""What is known about pairs of rows: links, and relations of any other kind."""
+"""What is known about rows: links between two of them, and relations of any other kind."""
 
 from linkmix.basics.errors import Conflict
 from linkmix.links.links import Links
-from linkmix.links.relation import Relation
+from linkmix.links.relation import AnyRelation, Relation, SetRelation
 
-__all__ = ["Conflict", "Links", "Relation"]
+__all__ = ["AnyRelation", "Conflict", "Links", "Relation", "SetRelation"]

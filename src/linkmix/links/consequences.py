@@ -71,8 +71,8 @@ def components(links: "Links", n_rows: int) -> Ints:
     [0 3 5] Links(1 must, 1 cannot) [1 2 4] Links(0 must, 0 cannot)
     """
     links.check_rows(n_rows)
-    pairs = [links.must, links.cannot, *(other.pairs for other in links.relations)]
-    return component_ids(np.concatenate(pairs), n_rows)
+    chains = (np.stack([other.sets[:, :-1], other.sets[:, 1:]], axis=-1).reshape(-1, 2) for other in links.relations)
+    return component_ids(np.concatenate([links.must, links.cannot, *chains]), n_rows)
 
 
 def closure(links: "Links") -> "Links":

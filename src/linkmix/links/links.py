@@ -13,7 +13,7 @@ from linkmix.links import consequences, labels, table
 from linkmix.links.one_kind import OneKind, split
 from linkmix.links.pairs import first_true
 from linkmix.links.reading import read_subset
-from linkmix.links.relation import Relation
+from linkmix.links.relation import AnyRelation
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -35,8 +35,8 @@ class Links:
     must_chosen, cannot_chosen : bool or array-like of shape (n,), optional
         Whether each pair was chosen, by a person or because its answer helps most. None means that all pairs are
         random. Only random ones can tell how good a model is.
-    relations : sequence of Relation, optional
-        Relations of any other kind, each with a joint distribution of two labels.
+    relations : sequence of Relation or SetRelation, optional
+        Relations of any other kind, each with a joint distribution of the labels of two points, or of a set of them.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Links:
         None if nobody is named.
     must_chosen, cannot_chosen : array of bool, shape (n,), or None
         None if no pair was chosen.
-    relations : tuple of Relation
+    relations : tuple of Relation or SetRelation
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Links:
     cannot_annotators: Array | None
     must_chosen: Array | None
     cannot_chosen: Array | None
-    relations: tuple[Relation, ...]
+    relations: tuple[AnyRelation, ...]
 
     def __init__(
         self,
@@ -84,14 +84,16 @@ class Links:
         cannot_annotators: Iterable[Hashable] | None = None,
         must_chosen: ArrayLike | None = None,
         cannot_chosen: ArrayLike | None = None,
-        relations: Iterable[Relation] = (),
+        relations: Iterable[AnyRelation] = (),
     ) -> None:
-        if isinstance(relations, Relation):
+        if isinstance(relations, AnyRelation):
             raise ValueError(f"relations is {relations!r}: give a list of relations, such as [relation]")
         others = tuple(relations)
         for i, other in enumerate(others):
-            if not isinstance(other, Relation):
-                raise ValueError(f"relations[{i}] is {other!r}: give linkmix.Relation(pairs, table) objects")
+            if not isinstance(other, AnyRelation):
+                raise ValueError(
+                    f"relations[{i}] is {other!r}: give linkmix.Relation(pairs, table) or linkmix.SetRelation objects"
+                )
         self._hold(
             OneKind.read("must", must, must_confidence, must_annotators, must_chosen),
             OneKind.read("cannot", cannot, cannot_confidence, cannot_annotators, cannot_chosen),
@@ -99,13 +101,13 @@ class Links:
         )
 
     @classmethod
-    def _of(cls, must: OneKind, cannot: OneKind, relations: Iterable[Relation] = ()) -> "Links":
+    def _of(cls, must: OneKind, cannot: OneKind, relations: Iterable[AnyRelation] = ()) -> "Links":
         """Links from parts that have been checked, and that nobody else holds."""
         links = object.__new__(cls)
         links._hold(must.tidy(), cannot.tidy(), tuple(relations))
         return links
 
-    def _hold(self, must: OneKind, cannot: OneKind, relations: tuple[Relation, ...]) -> None:
+    def _hold(self, must: OneKind, cannot: OneKind, relations: tuple[AnyRelation, ...]) -> None:
         values = (part for both in zip(must, cannot, strict=True) for part in both)
         for field, value in zip(fields(self), (*values, relations), strict=True):
             if isinstance(value, np.ndarray):
@@ -178,7 +180,7 @@ class Links:
 
     def __repr__(self) -> str:
         """Say how many links of each kind there are."""
-        related = f", {sum(len(other.pairs) for other in self.relations)} related" if self.relations else ""
+        related = f", {sum(len(other.sets) for other in self.relations)} related" if self.relations else ""
         return f"Links({self.n_must} must, {self.n_cannot} cannot{related})"
 
     @property
@@ -206,7 +208,8 @@ class Links:
         """The rows in any link, sorted, each once."""
         if self.empty:
             return np.empty(0, dtype=np.int64)
-        return np.unique(np.concatenate([self.must, self.cannot, *(other.pairs for other in self.relations)]))
+        every = (self.must, self.cannot, *(other.sets for other in self.relations))
+        return np.unique(np.concatenate([rows.ravel() for rows in every]))
 
     @property
     def _must(self) -> OneKind:
@@ -218,7 +221,10 @@ class Links:
 
     def check_rows(self, n_rows: int) -> None:
         """Raise a ValueError if a link names a row that data with ``n_rows`` rows do not have."""
-        related = ((f"relations[{i}].pairs", other.pairs) for i, other in enumerate(self.relations))
+        related = (
+            (f"relations[{i}].{'pairs' if hasattr(other, 'pairs') else 'rows'}", other.sets)
+            for i, other in enumerate(self.relations)
+        )
         for kind, pairs in (("must", self.must), ("cannot", self.cannot), *related):
             if (position := first_true((pairs >= n_rows).any(axis=1))) is not None:
                 raise ValueError(
@@ -279,9 +285,11 @@ class Links:
         (array([[2, 1]]), array([[1, 0]]))
         """
         kept = read_subset(rows, self.check_rows)
-        related = (Relation(OneKind(other.pairs).restrict(kept).pairs, other.table) for other in self.relations)
+        related = ((other, OneKind(other.sets).restrict(kept).pairs) for other in self.relations)
         return Links._of(
-            self._must.restrict(kept), self._cannot.restrict(kept), (other for other in related if len(other.pairs))
+            self._must.restrict(kept),
+            self._cannot.restrict(kept),
+            (other.among(sets) for other, sets in related if len(sets)),
         )
 
     def without(self, rows: ArrayLike) -> "Links":
@@ -304,11 +312,11 @@ class Links:
         def apart(pairs: Ints) -> Array:
             return np.asarray(~np.isin(pairs, left_out).any(axis=1))
 
-        related = (Relation(other.pairs[apart(other.pairs)], other.table) for other in self.relations)
+        related = ((other, other.sets[apart(other.sets)]) for other in self.relations)
         return Links._of(
             self._must.take(apart(self.must)),
             self._cannot.take(apart(self.cannot)),
-            (other for other in related if len(other.pairs)),
+            (other.among(sets) for other, sets in related if len(sets)),
         )
 
     def where(self, must: ArrayLike, cannot: ArrayLike) -> "Links":
@@ -326,6 +334,10 @@ class Links:
         array([[0, 1]])
         """
         return Links._of(self._must.take(np.asarray(must)), self._cannot.take(np.asarray(cannot)))
+
+    def without_relations(self) -> "Links":
+        """Keep the must-links and cannot-links alone."""
+        return Links._of(self._must, self._cannot) if self.relations else self
 
     def at_most(self, confidence: float | Mapping[Hashable, float]) -> "Links":
         """Lower confidences to at most the given one, or that of each annotator.

@@ -43,6 +43,29 @@ def read_pairs(name: str, given: ArrayLike) -> Ints:
     return pairs.astype(np.int64)
 
 
+def read_sets(name: str, given: ArrayLike) -> Ints:
+    """Read sets of at least two row numbers each, all of one size, into a new array."""
+    try:
+        sets = np.asarray(given)
+    except ValueError:
+        raise ValueError(f"{name} holds sets of different sizes: make a relation for each size") from None
+    if sets.ndim != 2 or sets.shape[1] < 2:
+        raise ValueError(f"{name} has shape {sets.shape}: give sets of row numbers, such as [(0, 1, 2), (3, 4, 5)]")
+    if len(sets) and sets.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} holds {sets.dtype}, {name}[0] is {tuple(sets[0].tolist())}: "
+            "give row numbers of an integer type, for example with astype(int)"
+        )
+    if (position := first_true(((sets < 0) | (sets > LARGEST_ROW)).any(axis=1))) is not None:
+        raise ValueError(
+            f"{name}[{position}] is {tuple(sets[position].tolist())}: give row numbers from 0 to {LARGEST_ROW}"
+        )
+    ordered = np.sort(sets, axis=1)
+    if (position := first_true((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))) is not None:
+        raise ValueError(f"{name}[{position}] is {tuple(sets[position].tolist())}, with a row twice: give each once")
+    return sets.astype(np.int64)
+
+
 def read_subset(rows: ArrayLike, check_rows: Callable[[int], None]) -> Ints:
     """Read the numbers of different rows, or a mask over all rows, whose number is then checked."""
     kept = np.asarray(rows)

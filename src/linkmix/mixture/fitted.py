@@ -1,15 +1,16 @@
 """The result of a fit as a value, from which an estimator sets its attributes."""
 
+import warnings
 from collections.abc import Callable, Hashable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.couplings.review import REVIEW, links_to_review
+from linkmix.couplings.review import RELATION_REVIEW, REVIEW, links_to_review, relations_to_review
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import Table, labelled
 from linkmix.densities import Density
@@ -17,6 +18,8 @@ from linkmix.engine.fitting import Knowledge, linked_labels
 from linkmix.engine.starts import Shape
 from linkmix.links import Links
 
+NO_WEIGHT = 1e-9
+"""A class with less weight has vanished."""
 NO_ROWS = np.empty(0, dtype=np.int64)
 
 
@@ -36,6 +39,10 @@ class Fitted:
         Every link with the probability that it is wrong.
     reliability : dict
         Share of correct links of each annotator, if it was learned.
+    relation_probability : ndarray of shape (n_relations,)
+        Probability that each relation is satisfied, learned or given.
+    relations_to_review : structured ndarray
+        Every set of every relation with the probability that its labels do not satisfy it.
     """
 
     density: Density[Any, Any]
@@ -44,6 +51,8 @@ class Fitted:
     labels: Ints
     links_to_review: Array
     reliability: dict[Hashable, float]
+    relation_probability: Floats = field(default_factory=lambda: np.empty(0))
+    relations_to_review: Array = field(default_factory=lambda: np.empty(0, dtype=RELATION_REVIEW))
 
 
 def finished(
@@ -55,14 +64,23 @@ def finished(
 ) -> Fitted:
     """Complete a fit with the labels of its points and the links to review."""
     parameters, points = fit.parameters, given.links.points
-    reliability = dict(zip(model.coupling.annotators, parameters.reliability, strict=True))
-    labels, table = NO_ROWS, np.empty(0, dtype=REVIEW)
+    if given.links.relations and parameters.class_weights.min() < NO_WEIGHT:
+        warnings.warn(
+            f"class {parameters.class_weights.argmin()} has no weight left. With relations that favour equal labels, "
+            'one class for all points can be the most probable: use coupling="pairwise", or give more links',
+            UserWarning,
+            stacklevel=4,
+        )
+    reliability = dict(zip(model.coupling.annotators, parameters.reliability, strict=False))
+    probability = model.coupling.relation_probabilities(parameters.reliability)
+    labels, table, related = NO_ROWS, np.empty(0, dtype=REVIEW), np.empty(0, dtype=RELATION_REVIEW)
     if len(points):
         weights = parameters.class_weights
         linked = np.asarray(data.linked, dtype=np.float64)  # few rows: double precision costs nothing
         log_density = engine.class_log_joint(model.density, parameters, linked) - np.log(weights)
         labels = linked_labels(model.coupling, data, given.links, log_density, weights, parameters.reliability)
         table = review_links(given.links, reliability, log_density, weights)
+        related = relations_to_review(given.links.restrict(points), log_density, probability)
         mixture = engine.mixture_of(model.density, parameters)
         if mixture.background is not None:
             labels = without_noise(labels, mixture.noise_log_odds(linked), given)
@@ -73,6 +91,8 @@ def finished(
         label_points(model.density, parameters, given.X, *told_labels(given, labels)),
         table,
         reliability,
+        probability,
+        related,
     )
 
 
@@ -128,7 +148,8 @@ def label_points(
 def light(model: Any) -> Any:
     """A copy of a fitted estimator that predicts, without what grows with the training points."""
     other = copy(model)
-    for name in ("labels_", "probabilities_", "links", "links_to_review_", "leaderboard_", "init"):
+    grown = ("labels_", "probabilities_", "links", "links_to_review_", "relations_to_review_", "leaderboard_", "init")
+    for name in grown:
         if name in vars(other):
             setattr(other, name, None)
     if hasattr(model, "estimators_"):
@@ -168,3 +189,12 @@ def trusted(links: Links, reliability: dict[Hashable, float]) -> Links:
         cannot_annotators=links.cannot_annotators,
         relations=links.relations,
     )
+
+
+def settled(links: Links, probability: Floats) -> Links:
+    """Links with the learned probability of their relations, if there are as many as were fitted."""
+    if not any(relation.learn for relation in links.relations) or len(links.relations) != len(probability):
+        return links
+    pairs = zip(links.relations, probability.tolist(), strict=True)
+    relations = [relation.settled(value) if relation.learn else relation for relation, value in pairs]
+    return links.without_relations().union(Links(relations=relations))

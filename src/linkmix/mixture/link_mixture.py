@@ -1,7 +1,7 @@
 """LinkMixture: one mixture with links, as a scikit-learn estimator."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -26,7 +26,7 @@ from linkmix.engine.fitting import Knowledge, Start, at_hand, best_fit, bind, fe
 from linkmix.links import Links
 from linkmix.links.checks import as_links, check_links
 from linkmix.mixture.door import LinkEstimator, PointsLike, Request, names_in
-from linkmix.mixture.fitted import Fitted, each_row, finished, label_points, trusted
+from linkmix.mixture.fitted import Fitted, each_row, finished, label_points, settled, trusted
 from linkmix.mixture.settings import (
     CONSTRAINTS,
     accelerates,
@@ -54,8 +54,8 @@ class LinkMixture(LinkEstimator):
     ----------
     n_classes : int, default=2
         Number of classes to find.
-    clusters_per_class : int, default=1
-        Number of clusters that make up one class.
+    clusters_per_class : int, or list of int, default=1
+        Number of clusters that make up one class, or one number for each class.
     density : {"gaussian", "student", "bernoulli", "categorical", "poisson"} or Density, default="gaussian"
         How the points of a cluster are distributed. A `Product` describes columns of different kinds.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
@@ -64,7 +64,7 @@ class LinkMixture(LinkEstimator):
         Number of pseudo-observations that pull each covariance towards the pooled one; "auto" is the number of columns
         plus two. This helps a lot when clusters have few points.
     shared_clusters : bool, default=False
-        Whether all classes mix one pool of ``n_classes * clusters_per_class`` clusters instead of having their own.
+        Whether all classes mix one pool of all clusters instead of having their own.
     coupling : {"pairwise", "graph", "none"} or Coupling, default="pairwise"
         How links tie labels together. ``"pairwise"`` is the model of the paper, ``"graph"`` takes all links as one
         network and is exact where links share points, ``"none"`` is an ordinary mixture.
@@ -108,7 +108,9 @@ class LinkMixture(LinkEstimator):
     class_weights_ : ndarray of shape (n_classes,)
         Probability of each class.
     cluster_weights_ : ndarray of shape (n_classes, clusters_per_class)
-        Probability of each cluster within its class.
+        Probability of each cluster within its class. If ``clusters_per_class`` is a list of different numbers: of shape
+        (n_classes, n_clusters), zero for clusters of other classes; `means_` and the like then have one entry for each
+        cluster, those of the first class first.
     means_ : ndarray of shape (n_classes, clusters_per_class, n_features)
         Mean of each cluster.
     covariances_ : ndarray
@@ -125,6 +127,11 @@ class LinkMixture(LinkEstimator):
         ``probability_wrong``. A certain link is ranked as if it had a confidence of 0.95.
     annotator_reliability_ : dict
         Share of correct links of each annotator, if it was learned; otherwise empty.
+    relation_probability_ : ndarray of shape (n_relations,)
+        Probability that each relation is satisfied, in the order of ``links.relations``, learned or given.
+    relations_to_review_ : structured ndarray
+        Every set of every relation with the probability that its labels do not satisfy it, the most doubtful first:
+        fields ``relation`` and ``set``, its positions, and ``probability_wrong``.
     log_likelihood_ : float
         J of the fit, a sum over free points and links.
     log_likelihood_trace_ : ndarray of shape (n_iter_ + 1,)
@@ -163,7 +170,7 @@ class LinkMixture(LinkEstimator):
         self,
         n_classes: int = 2,
         *,
-        clusters_per_class: int = 1,
+        clusters_per_class: int | Sequence[int] = 1,
         density: str | Density[Any, Any] = "gaussian",
         covariance_type: str = "full",
         shrinkage: float | str = 0.0,
@@ -300,6 +307,11 @@ class LinkMixture(LinkEstimator):
         check_is_fitted(self)
         return engine.mixture_of(self._fitted_density, self._parameters, view)
 
+    def reliability_parameters(self) -> Floats:
+        """What was learned about annotators and relations, as couplings number it."""
+        check_is_fitted(self)
+        return np.asarray(self._parameters.reliability)
+
     def log_likelihood(self, X: PointsLike, links: Links | None = None) -> float:
         """Log-likelihood J of the fitted parameters on any points and links.
 
@@ -319,10 +331,14 @@ class LinkMixture(LinkEstimator):
 
     def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float:
         n_classes = len(self.class_weights_)
-        links = check_links(trusted(as_links(links), self.annotator_reliability_), len(points), n_classes)
+        links = trusted(as_links(links), self.annotator_reliability_)
+        # Models from early files know no relations that are learned.
+        links = settled(links, getattr(self, "relation_probability_", np.empty(0)))
+        links = check_links(links, len(points), n_classes)
         model = engine.Model(self._fitted_density, bind(coupling_of(self), links, n_classes), self.link_weight)
         data = part(Knowledge(points, links), keep_linked=self.linked_points == "both")
-        return engine.expect(model, data, self._parameters).log_likelihood
+        parameters = replace(self._parameters, reliability=model.coupling.first_reliability())
+        return engine.expect(model, data, parameters).log_likelihood
 
     def bic(self, X: PointsLike, links: Links | None = None) -> float:
         """Bayesian information criterion; lower is better.
@@ -377,7 +393,7 @@ class LinkMixture(LinkEstimator):
         check_is_fitted(self)
         check_number("n_samples", n_samples, Integral, 1)
         random = check_random_state(self.random_state)
-        weights = self.class_weights_[:, None] * self.cluster_weights_  # (M, K), or (M, M * K)
+        weights = self.class_weights_[:, None] * self.cluster_weights_  # (M, K), or (M, C)
         counts = random.multinomial(n_samples, weights.ravel() / weights.sum())
         n_components = self._n_components()
         density, components = self._fitted_density, self._parameters.components
@@ -454,7 +470,8 @@ class LinkMixture(LinkEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        if some is not None and before is not None:
+        by_number = shape.uneven or any(relation.names_classes() for relation in given.links.relations)
+        if some is not None and before is not None and not by_number:
             found = engine.most_probable_classes(density, fit.parameters, some.X)
             if given.known is not None:  # classes with known labels have their numbers already
                 told = np.repeat(np.unique(given.known[given.known >= 0]), len(found) + 1)
@@ -465,7 +482,7 @@ class LinkMixture(LinkEstimator):
 
     def _attributes(self, found: Fitted) -> dict[str, Any]:
         parameters, shape = found.fit.parameters, found.shape
-        arrays = found.density.attributes(parameters.components, (shape.n_classes, shape.clusters_per_class))
+        arrays = found.density.attributes(parameters.components, shape.layout)
         return {
             "classes_": np.arange(shape.n_classes),
             "class_weights_": parameters.class_weights,
@@ -474,6 +491,8 @@ class LinkMixture(LinkEstimator):
             "labels_": found.labels,
             "links_to_review_": found.links_to_review,
             "annotator_reliability_": found.reliability,
+            "relation_probability_": found.relation_probability,
+            "relations_to_review_": found.relations_to_review,
             "log_likelihood_": found.fit.log_likelihood,
             "log_likelihood_trace_": found.fit.trace,
             "converged_": found.fit.converged,
@@ -516,16 +535,18 @@ class LinkMixture(LinkEstimator):
         if self._fitted_shape != shape or not alike(self._fitted_density, model.density):
             return []
         previous = self._parameters
-        if tuple(self.annotator_reliability_) != model.coupling.annotators:
-            previous = replace(previous, reliability=model.coupling.first_reliability())
+        first = model.coupling.first_reliability()
+        if tuple(self.annotator_reliability_) != model.coupling.annotators or len(first) != len(previous.reliability):
+            previous = replace(previous, reliability=first)
         return [lambda: previous]
 
     def _n_components(self) -> int:
-        return int(self.cluster_weights_.shape[1] if self.shared_clusters else self.cluster_weights_.size)
+        pooled = self._parameters.shared_clusters
+        return int(self.cluster_weights_.shape[1] if pooled else self.cluster_weights_.size)
 
     def _n_parameters(self) -> int:
         # M - 1 class weights, and in each class one cluster weight fewer than there are clusters.
         density, components = self._fitted_density, self._parameters.components
-        weights = self.cluster_weights_.size - 1
+        weights = np.count_nonzero(self.cluster_weights_) - 1
         n_free: int = density.free_parameters(components, self._n_components(), self.n_features_in_)
         return int(weights) + n_free

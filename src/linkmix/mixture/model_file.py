@@ -40,7 +40,8 @@ from linkmix.densities.gaussian import GaussianParameters
 from linkmix.densities.product import ProductParameters
 from linkmix.densities.student import StudentParameters
 from linkmix.engine import starts
-from linkmix.links import Links, Relation
+from linkmix.links import Links, Relation, SetRelation
+from linkmix.links.label_tables import Rule
 from linkmix.mixture.calibration import Quality
 from linkmix.native.versions import versions
 
@@ -62,7 +63,7 @@ VALUES: dict[str, type[Any]] = {
         *(couplings.Uncoupled, couplings.Pairwise, couplings.Graph, couplings.MeanField, couplings.Projection),
         *(GaussianParameters, StudentParameters, DiscreteParameters, ProductParameters, ContaminatedParameters),
         *(engine.Parameters, starts.Shape, Quality),
-        *(Links, Relation),
+        *(Links, Relation, SetRelation, Rule),
         *columns.PARTS,
     )
 }

@@ -1,8 +1,8 @@
 """The settings of a LinkMixture: which values are allowed, and the objects that they stand for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,7 +31,7 @@ DENSITIES: dict[str, Callable[[CovarianceForm, float, float], Density[Any, Any]]
 }
 CONSTRAINTS: Constraints = {
     "n_classes": [at_least(1)],
-    "clusters_per_class": [at_least(1)],
+    "clusters_per_class": [at_least(1), list, tuple],
     "density": [StrOptions(set(DENSITIES)), Density],
     "covariance_type": [StrOptions(set(FORMS))],
     "shrinkage": [at_least(0, Real), StrOptions({"auto"})],
@@ -57,7 +57,7 @@ class Settings(Protocol):
     """The settings that decide what a mixture is made of."""
 
     n_classes: int
-    clusters_per_class: int
+    clusters_per_class: int | Sequence[int]
     density: str | Density[Any, Any]
     covariance_type: str
     shrinkage: float | str
@@ -69,7 +69,13 @@ class Settings(Protocol):
 
 
 def check_combinations(of: Settings) -> None:
-    """Raise an error if a setting has no effect in combination with others."""
+    """Raise an error if a setting is invalid, or has no effect, in combination with others."""
+    numbers = of.clusters_per_class
+    if isinstance(numbers, Sequence) and (len(numbers) != of.n_classes or not all(map(_is_count, numbers))):
+        raise ValueError(
+            f"clusters_per_class={numbers!r} with n_classes={of.n_classes}: give one whole number from 1 for each "
+            "class, or a single one for all"
+        )
     if of.density not in ("gaussian", "student") and of.shrinkage != 0:
         raise ValueError(
             f"shrinkage={of.shrinkage!r} has no effect with density={of.density!r}: leave it at 0, or give it "
@@ -88,8 +94,16 @@ def check_combinations(of: Settings) -> None:
 
 
 def shape_of(of: Settings) -> Shape:
-    """Number of classes and clusters."""
-    return Shape(of.n_classes, of.clusters_per_class, of.shared_clusters)
+    """Number of classes and clusters. Equal numbers for each class are one number for all."""
+    numbers = of.clusters_per_class
+    if isinstance(numbers, Sequence):
+        each = tuple(int(number) for number in numbers)
+        return Shape(of.n_classes, each[0] if len(set(each)) == 1 else each, of.shared_clusters)
+    return Shape(of.n_classes, numbers, of.shared_clusters)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def accelerates(of: Settings, n_rows: int, n_features: int) -> bool:

@@ -121,7 +121,7 @@ def _stacked(results: list[engine.Fit | None], density: Any, shape: starts.Shape
     done = next((fit for fit in results if fit is not None), None)
     if done is None:
         raise DegenerateCluster("a cluster degenerated in every trial: raise reg_covar or ask for fewer clusters")
-    layout = (shape.n_classes, shape.clusters_per_class)
+    layout = shape.layout
 
     def arrays(fit: engine.Fit) -> dict[str, Array]:
         parameters = fit.parameters

@@ -113,6 +113,10 @@ class AutoLinkMixture(LinkEstimator):
     links_to_review_ : structured ndarray
         Every link with the probability that it is wrong, the most suspicious first, by refits that have not seen it. A
         certain link is ranked as if it had a confidence of 0.95.
+    relation_probability_ : ndarray of shape (n_relations,)
+        Probability that each relation is satisfied, in the order of ``links.relations``, learned or given.
+    relations_to_review_ : structured ndarray
+        Every set of every relation with the probability that its labels do not satisfy it, as in `LinkMixture`.
     n_classes_ : int
         Number of classes.
     noise_share_ : float
@@ -326,8 +330,7 @@ class AutoLinkMixture(LinkEstimator):
         labels = members[0].labels_
         committee = Committee([member.mixture() for member in members], places, heat)
         if len(members) > 1:
-            reliability = np.array([*members[0].annotator_reliability_.values()])
-            labels = committee_labels(committee, whole, coupling, reliability)
+            labels = committee_labels(committee, whole, coupling, members[0].reliability_parameters())
         if self.calibrate:
             matched = [one[:, place] for one, place in zip(each, places, strict=True)]
             how_good = quality(np.mean(matched, axis=0), left)
@@ -353,6 +356,8 @@ class AutoLinkMixture(LinkEstimator):
             "classes_": found.members[0].classes_,
             "leaderboard_": found.leaderboard,
             "links_to_review_": found.links_to_review,
+            "relation_probability_": found.members[0].relation_probability_,
+            "relations_to_review_": found.members[0].relations_to_review_,
             "labels_": found.labels,
             "probabilities_": found.probabilities,
             **({} if found.choice is None else {"choice_": found.choice}),

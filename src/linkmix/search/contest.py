@@ -360,8 +360,7 @@ class Contest:
         random = RandomState(self.seed)
         told = self._told(labels)
         first = self._first(view, told, self.density(shape), layout, random)
-        if self.coupling.annotators:
-            first = replace(first, reliability=self.coupling.first_reliability())
+        first = replace(first, reliability=self.coupling.first_reliability())
         candidate = Candidate(view, start, shape, labels, first, Evidence(0, 0, told), 0.0, 0, 0.0)
         return self._steps(candidate, self.budget.settings.first_steps, 0.0, begin)
 
@@ -381,11 +380,13 @@ class Contest:
         return replace(first, components=density.around(first.components, X, counts, 1 - inside.sum() / counts.sum()))
 
     def _told(self, labels: Ints) -> Ints:
-        """Labels with the known ones put in, and numbered like these."""
-        if self.known is None:
-            return labels
-        matched = starts.match_labels(labels, self.known, self.n_classes)[labels]
-        return np.where(self.known >= 0, self.known, matched)
+        """Labels with the known ones put in, and numbered like these, or as relations demand."""
+        told = None
+        if self.known is not None:
+            matched = starts.match_labels(labels, self.known, self.n_classes)[labels]
+            labels = np.where(self.known >= 0, self.known, matched)
+            told = np.unique(self.known[self.known >= 0])
+        return np.asarray(starts.number_classes(labels, self.links, self.n_classes, told)[labels])
 
     def once_more(self, view: str, labels: Ints, shape: str) -> Candidate | None:
         """Run a candidate from the consensus of the best ones."""
@@ -434,7 +435,8 @@ class Contest:
         annotators = self.coupling.annotators
         if not annotators:
             return self
-        reliability = np.median([candidate.parameters.reliability for candidate in candidates], axis=0)
+        every = [candidate.parameters.reliability[: len(annotators)] for candidate in candidates]
+        reliability = np.median(every, axis=0)
         return replace(self, links=self.links.at_most(dict(zip(annotators, reliability.tolist(), strict=True))))
 
     def density(self, shape: str) -> Density[Any, Any]:

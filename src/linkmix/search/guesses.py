@@ -150,6 +150,7 @@ def first_guesses(
     guess : callable
         Without arguments; its result has shape (n_samples,).
     """
+    links = links.without_relations()
     n_links = links.n_must + links.n_cannot
     if n_links > MOST_LINKS:
         used = np.zeros(n_links, dtype=bool)

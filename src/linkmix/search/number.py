@@ -254,7 +254,7 @@ def hierarchy(points: Floats, seed: int, weights: Floats | None = None) -> Calla
 
 
 def fewest_classes(links: Links, known: Ints | None = None) -> int:
-    """Number of classes that there are at least, by certain links and known labels; never less than two.
+    """Number of classes that there are at least, by certain links, rules and known labels; never less than two.
 
     It is the number of groups of the largest clique that was found: groups of must-linked points, each of which
     cannot-links to each other. More may be needed; that shows when the links are bound to a number of classes.
@@ -272,6 +272,7 @@ def fewest_classes(links: Links, known: Ints | None = None) -> int:
     3
     """
     told = 0 if known is None else int(known.max()) + 1
+    told = max([told, *(relation.fewest_classes() for relation in links.relations)])
     certain = links.certain()
     if not certain.n_cannot:
         return max(2, told)

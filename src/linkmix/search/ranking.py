@@ -8,7 +8,7 @@ they explain the links. Both count as much as a fixed number of links, so with m
 To try another rule, write a function like `by_links_structure_and_agreement`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,16 +74,9 @@ def weigh(probabilities: Floats, links: Links, least: float = SETTINGS.least) ->
     """
     labels = probabilities.argmax(axis=1)
     broken, total, n_links, most, variance = 0.0, 0.0, 0.0, 0.0, 0.0
-    for pairs, confidence, wanted in (
-        (links.must, links.must_confidence, True),
-        (links.cannot, links.cannot_confidence, False),
-    ):
-        a, b = pairs.T
-        together = np.einsum("ij,ij->i", probabilities[a], probabilities[b])
-        holds = together if wanted else 1 - together
-        is_broken = (labels[a] == labels[b]) != wanted
+    for holds, is_broken, confidence in _said(probabilities, labels, links):
         if confidence is None:  # all are certain
-            n_links += len(pairs)
+            n_links += len(holds)
             broken += int(np.count_nonzero(is_broken))
             total += float(np.log(np.maximum(holds, least)).sum())
             continue
@@ -95,6 +88,25 @@ def weigh(probabilities: Floats, links: Links, least: float = SETTINGS.least) ->
         unsure = sure[sure < 1]
         variance += float((unsure * (1 - unsure) * np.log(unsure / (1 - unsure)) ** 2).sum())
     return Evidence(broken, min(total, most - np.sqrt(variance)), labels, n_links=n_links)
+
+
+def _said(
+    probabilities: Floats, labels: Ints, links: Links
+) -> Iterator[tuple[Floats, np.ndarray[tuple[int], np.dtype[np.bool_]], Floats | None]]:
+    """Links of each kind and relations: probability that each holds, whether labels break it, and how sure it is."""
+    for pairs, confidence, wanted in (
+        (links.must, links.must_confidence, True),
+        (links.cannot, links.cannot_confidence, False),
+    ):
+        a, b = pairs.T
+        together = np.einsum("ij,ij->i", probabilities[a], probabilities[b])
+        yield together if wanted else 1 - together, (labels[a] == labels[b]) != wanted, confidence
+    for relation in links.relations:
+        parts = relation.parts(probabilities.shape[1])
+        if parts.is_open:
+            sets = relation.sets
+            met = parts.satisfied[tuple(labels[sets].T)]
+            yield parts.chance(probabilities[sets]), ~met, np.full(len(sets), parts.probability)
 
 
 def by_links_structure_and_agreement(

@@ -42,17 +42,21 @@ def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def links_satisfied(labels: ArrayLike, links: Links) -> float:
-    """Share of the links that a labelling satisfies; 1.0 if there are no links.
+    """Share of the links and relations that a labelling satisfies; 1.0 if there are none.
+
+    A relation counts once for each of its sets of rows. One with a table is satisfied by labels that have at least an
+    equal share in it; its table knows classes by number, so labels must be numbers.
 
     The label -1 stands for no class, as in clusterings with noise: two points of that label are not in one class, which
     a cannot-link allows. A must-link allows it as well: it holds its points together, in a class or out of all.
+    Relations with a row of no class are not counted.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
         Found labels.
     links : Links
-        Links between those points.
+        Links and relations between those points.
 
     Returns
     -------
@@ -66,6 +70,9 @@ def links_satisfied(labels: ArrayLike, links: Links) -> float:
     0.6666666666666666
     >>> links_satisfied([-1, -1, -1, 0], Links(must=[(0, 1), (2, 3)], cannot=[(0, 2), (2, 3)]))
     0.75
+    >>> from linkmix import SetRelation
+    >>> links_satisfied([0, 0, 1, 1], Links(relations=[SetRelation.alike([(0, 1, 2), (0, 2, 3)], exactly=2)]))
+    1.0
     """
     found = np.asarray(labels)
     if found.ndim != 1:
@@ -76,5 +83,9 @@ def links_satisfied(labels: ArrayLike, links: Links) -> float:
     no_class = "-1" if found.dtype.kind == "U" else -1
     first, second = found[links.cannot[:, 0]], found[links.cannot[:, 1]]
     apart = (first != second) | (first == no_class)
-    met = np.concatenate([together, apart])
+    related = []
+    for relation in links.relations:
+        some = found[relation.sets]
+        related.append(relation.satisfied(some[(some != no_class).all(axis=1)]))
+    met = np.concatenate([together, apart, *related])
     return float(met.mean()) if met.size else 1.0

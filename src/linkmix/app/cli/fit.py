@@ -10,6 +10,7 @@ from linkmix.app.cli.failures import BadInput, bad_input, extras_needed, named_b
 from linkmix.app.cli.options import (
     FILE,
     Classes,
+    Counts,
     MethodName,
     Reading,
     out_option,
@@ -56,7 +57,11 @@ MOST_COLUMNS = 2000
     help="auto tries many starts and shapes; linkmix is one mixture with your settings; paper is GM-PR as published; "
     "docs/methods.md lists the others.",
 )
-@click.option("--clusters-per-class", type=click.IntRange(1), help="Number of clusters in each class.  [not with auto]")
+@click.option(
+    "--clusters-per-class",
+    type=Counts(),
+    help="Number of clusters in each class, or one for each class, such as 1,2,1.  [not with auto]",
+)
 @click.option(
     "--covariance",
     type=click.Choice(["full", "tied", "diag", "spherical"]),
@@ -93,7 +98,7 @@ def fit(
     classes: int | str,
     reading: Reading,
     method: str,
-    clusters_per_class: int | None,
+    clusters_per_class: int | list[int] | None,
     covariance: str | None,
     coupling: str | None,
     scale: bool,
@@ -264,7 +269,8 @@ def check(points: Path, table: "Points", links: "Links", model: Any, classes: in
     from linkmix.basics.errors import BadFile
 
     n, d = table.X.shape
-    least = 2 if classes == "auto" else int(classes) * int(model.get_params().get("clusters_per_class", 1))
+    each = model.get_params().get("clusters_per_class", 1)
+    least = 2 if classes == "auto" else sum(each) if isinstance(each, list) else int(classes) * int(each)
     if n < least:
         what = "clusters" if classes != "auto" and least > int(classes) else "classes"
         rows = "1 row" if n == 1 else f"{n} rows"

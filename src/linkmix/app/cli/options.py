@@ -75,6 +75,24 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         return numbers
 
 
+class Counts(click.ParamType):  # type: ignore[type-arg]
+    """A whole number of at least 1, or several separated by commas."""
+
+    name = "N|N,N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | list[int]:
+        """Read one number, or split a text at its commas."""
+        if isinstance(value, int | list):
+            return value
+        try:
+            numbers = [int(part) for part in str(value).split(",")]
+        except ValueError:
+            numbers = [0]
+        if min(numbers) < 1:
+            self.fail(f"{value!r} is neither a whole number of at least 1 nor a list such as 1,2,1", param, ctx)
+        return numbers if len(numbers) > 1 else numbers[0]
+
+
 class Classes(click.ParamType):  # type: ignore[type-arg]
     """A number of classes, or auto."""
 

@@ -20,7 +20,9 @@ from linkmix.basics.arrays import Floats, Ints
 from linkmix.couplings.network.elimination import Clique
 from linkmix.couplings.network.forest import LOWEST
 
-_Rows = slice | Ints
+CliqueRows = slice | Ints
+FactorTables = Sequence[Floats]
+"""Log-potentials of what joins nodes: for each kind of it, one table after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class _Batch:
     n_residual: int
     factors: tuple[tuple[_Factor, ...], ...]  # for each residual axis
     parent: int  # number of the parents' batch, -1 for roots
-    parent_rows: _Rows
+    parent_rows: CliqueRows
     parent_shape: tuple[int, ...]  # shape in which a message is added to the parents' tables
     summed_axes: tuple[int, ...]  # axes of the parents' tables that are not in the separator
 
@@ -85,32 +87,11 @@ class JunctionTree:
         ndarray of shape (n_pairs,)
             Probability that both ends of an edge have the same label.
         """
-        edge_tables = self._edge_tables(same, different)
-        pending: list[list[tuple[_Rows, Floats]]] = [[] for _ in self._batches]
-        tables: list[Floats] = [edge_tables] * len(self._batches)
-        for number in range(len(self._batches) - 1, -1, -1):
-            batch = self._batches[number]
-            table = self._table(batch, log_potential, edge_tables, pending[number])
-            top = np.maximum(table.max(axis=1), LOWEST)  # (n_batch, size of the separator)
-            table -= top[:, None]
-            np.exp(table, out=table)
-            total = table.sum(axis=1)
-            table /= np.maximum(total, 1.0)[:, None]  # at least 1, or 0 for impossible labels of the separator
-            tables[number] = table
-            self._send(batch, np.log(total) + top, pending, log_partition)
-
+        tables = self._joint_tables(log_potential, self._edge_tables(same, different), marginals, log_partition)
         edge_same = np.empty(self._n_pairs + 1)
-        for number, batch in enumerate(self._batches):
-            table = tables[number]
-            if batch.parent >= 0:
-                above = tables[batch.parent][batch.parent_rows].sum(axis=batch.summed_axes)
-                table *= above.reshape(len(above), 1, -1)
+        for batch, table in zip(self._batches, tables, strict=True):
             r, k = batch.n_residual, batch.nodes.shape[1]
-            here = table.sum(axis=2).reshape(-1, *(self._n_classes,) * r)
-            for axis in range(r):
-                others = tuple(1 + other for other in range(r) if other != axis)
-                marginals[batch.nodes[:, axis]] = here.sum(axis=others) if others else here
-            tables[number] = table = table.reshape(-1, *(self._n_classes,) * k)
+            here = table.sum(axis=tuple(range(1 + r, 1 + k)))
             for factor in (factor for factors in batch.factors for factor in factors):
                 a, b = factor.axes
                 source = here if b < r else table
@@ -122,12 +103,44 @@ class JunctionTree:
         self, log_potential: Floats, same: Floats, different: Floats, labels: Ints, log_partition: Floats
     ) -> None:
         """Fill in the most probable ``labels`` (n_nodes,), and add their log-potential to ``log_partition``."""
-        edge_tables = self._edge_tables(same, different)
-        pending: list[list[tuple[_Rows, Floats]]] = [[] for _ in self._batches]
+        self._best_labels(log_potential, self._edge_tables(same, different), labels, log_partition)
+
+    def _joint_tables(
+        self, log_potential: Floats, factors: FactorTables, marginals: Floats, log_partition: Floats
+    ) -> list[Floats]:
+        """Joint distribution of the labels of each clique, batch by batch, as (n_batch, n_classes, ...)."""
+        pending: list[list[tuple[CliqueRows, Floats]]] = [[] for _ in self._batches]
+        tables: list[Floats] = [log_potential] * len(self._batches)
+        for number in range(len(self._batches) - 1, -1, -1):
+            batch = self._batches[number]
+            table = self._table(number, log_potential, factors, pending[number])
+            top = np.maximum(table.max(axis=1), LOWEST)  # (n_batch, size of the separator)
+            table -= top[:, None]
+            np.exp(table, out=table)
+            total = table.sum(axis=1)
+            table /= np.maximum(total, 1.0)[:, None]  # at least 1, or 0 for impossible labels of the separator
+            tables[number] = table
+            self._send(batch, np.log(total) + top, pending, log_partition)
+
+        for number, batch in enumerate(self._batches):
+            table = tables[number]
+            if batch.parent >= 0:
+                above = tables[batch.parent][batch.parent_rows].sum(axis=batch.summed_axes)
+                table *= above.reshape(len(above), 1, -1)
+            r, k = batch.n_residual, batch.nodes.shape[1]
+            here = table.sum(axis=2).reshape(-1, *(self._n_classes,) * r)
+            for axis in range(r):
+                others = tuple(1 + other for other in range(r) if other != axis)
+                marginals[batch.nodes[:, axis]] = here.sum(axis=others) if others else here
+            tables[number] = table.reshape(-1, *(self._n_classes,) * k)
+        return tables
+
+    def _best_labels(self, log_potential: Floats, factors: FactorTables, labels: Ints, log_partition: Floats) -> None:
+        pending: list[list[tuple[CliqueRows, Floats]]] = [[] for _ in self._batches]
         choices: list[Ints] = []
         for number in range(len(self._batches) - 1, -1, -1):
             batch = self._batches[number]
-            table = self._table(batch, log_potential, edge_tables, pending[number])
+            table = self._table(number, log_potential, factors, pending[number])
             choices.append(table.argmax(axis=1))  # the first of ties, so the smallest labels
             self._send(batch, table.max(axis=1), pending, log_partition)
         for batch, choice in zip(self._batches, reversed(choices), strict=True):
@@ -139,18 +152,19 @@ class JunctionTree:
             for axis in range(r - 1, -1, -1):
                 best, labels[batch.nodes[:, axis]] = np.divmod(best, self._n_classes)
 
-    def _edge_tables(self, same: Floats, different: Floats) -> Floats:
+    def _edge_tables(self, same: Floats, different: Floats) -> FactorTables:
         tables = np.empty((self._n_pairs + 1, self._n_classes, self._n_classes))
         diagonal = np.arange(self._n_classes)
         tables[:-1] = different[:, None, None]
         tables[:-1, diagonal, diagonal] = same[:, None]
         tables[-1] = 0.0
-        return tables
+        return [tables]
 
     def _table(
-        self, batch: _Batch, log_potential: Floats, edge_tables: Floats, messages: list[tuple[_Rows, Floats]]
+        self, number: int, log_potential: Floats, factors: FactorTables, messages: list[tuple[CliqueRows, Floats]]
     ) -> Floats:
         """Log-potentials of a batch, including the messages of its children, as (n_batch, residual, separator)."""
+        batch, (edge_tables, *_) = self._batches[number], factors
         n, k = batch.nodes.shape
         table = np.zeros((n, *(self._n_classes,) * k))
         for axis in range(batch.n_residual):
@@ -165,7 +179,7 @@ class JunctionTree:
         return table.reshape(n, self._n_classes**batch.n_residual, -1)
 
     def _send(
-        self, batch: _Batch, message: Floats, pending: list[list[tuple[_Rows, Floats]]], log_partition: Floats
+        self, batch: _Batch, message: Floats, pending: list[list[tuple[CliqueRows, Floats]]], log_partition: Floats
     ) -> None:
         scale = np.maximum(message.max(axis=1), LOWEST)
         np.add.at(log_partition, batch.components, scale)
@@ -248,7 +262,7 @@ def _factors(n_classes: int, nodes: Ints, axis: int, pair_number: dict[frozenset
     return tuple(factors)
 
 
-def _as_slice(rows: list[int]) -> _Rows:
+def _as_slice(rows: list[int]) -> CliqueRows:
     """A slice if the rows are consecutive, because it copies nothing."""
     consecutive = rows == list(range(rows[0], rows[0] + len(rows)))
     return slice(rows[0], rows[0] + len(rows)) if consecutive else np.array(rows)

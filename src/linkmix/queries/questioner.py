@@ -45,7 +45,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 """All strategies by name; "cover" is ours."""
 
 AUDITED = "A random pair, to measure how good the labels are."
-AGAIN = "The earlier answer about this pair surprised the model, so it asks again."
+AGAIN = "An earlier answer about these points may be wrong, so it is tested."
 BY_STRATEGY = "The chosen strategy asks about this pair next."
 
 
@@ -258,7 +258,7 @@ class Questioner:
             believed, again = settled(state)
             question: Question | None
             if again is not None:
-                question = Question("pair", again, AGAIN, seconds, again=True)
+                question = Question("pair", again, AGAIN, seconds, again=bool(self.said.words(*again)))
             elif self._strategy is cover:
                 question = quick(believed, kinds)
             else:

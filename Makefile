@@ -14,7 +14,7 @@ help:
 	@echo "make test    check style and types, run every test and every example of the docs"
 	@echo "make reproduce  run the experiments of the paper, 100 trials each, into results/; goes on where it was stopped"
 	@echo "make sanitize  run the tests of the native core under the address and undefined-behaviour sanitizers"
-	@echo "make torture    try EXAMPLES=10000 random problems, and kill the labelling server KILLS=200 times"
+	@echo "make torture    try EXAMPLES=10000 random problems and damaged files, and kill servers and commands KILLS=200 times"
 	@echo "make format  format the code, apply the safe fixes of the linter"
 	@echo "make clean   remove $(VENV), caches, builds and the demo output"
 
@@ -57,6 +57,7 @@ KILLS ?= 200
 torture: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 LINKMIX_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/faults
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.label_server --kills $(KILLS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.kills --fit $$(($(KILLS) / 2)) --compare $$(($(KILLS) * 3 / 10)) --reproduce $$(($(KILLS) / 5))
 
 reproduce: $(VENV)/.installed-app,experiments
 	$(BIN)/linkmix reproduce --trials 100

@@ -28,6 +28,10 @@ LONGEST_LINE = 2**30
 """Bytes of the longest line that is read."""
 
 
+READER_MEMORY = 2**27
+"""Bytes for the threads of Arrow's reader, which may wait for ever, or end the process, where they get no memory."""
+
+
 class ReadAgain(Exception):
     """A column is not what the beginning of the file suggested: read the file again."""
 
@@ -191,6 +195,7 @@ class Text:
         import pyarrow as pa
         from pyarrow import csv
 
+        np.empty(READER_MEMORY, dtype=np.uint8)  # a MemoryError here ends well
         try:
             with self.file.open() as file, csv.open_csv(_as_arrow(file), **self._options(names, None)) as reader:
                 schema = reader.schema

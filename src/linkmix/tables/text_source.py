@@ -223,7 +223,8 @@ class Text:
         if not self.is_large:
             self.done = self.size
             if self.file.sheet is None and not self.file.is_packed:
-                yield csv.read_csv(self.path, **self._options(names, kinds))
+                with pa.OSFile(str(self.path)) as raw:  # by its path, Arrow would unpack whatever is called .gz
+                    yield csv.read_csv(raw, **self._options(names, kinds))
                 return
             with self.file.open() as file:
                 yield csv.read_csv(_as_arrow(file), **self._options(names, kinds))

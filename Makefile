@@ -15,7 +15,7 @@ help:
 	@echo "make reproduce  run the experiments of the paper, 100 trials each, into results/; goes on where it was stopped"
 	@echo "make sanitize  run the tests of the native core and CALLS=50000 random calls under the address and"
 	@echo "               undefined-behaviour sanitizers; SEED=0 is the first seed of the calls"
-	@echo "make torture    try EXAMPLES=10000 random problems, and kill the labelling server KILLS=200 times"
+	@echo "make torture    try EXAMPLES=10000 random problems and damaged files, and kill servers and commands KILLS=200 times"
 	@echo "make lowest  run the tests of the library with the lowest versions of all that it needs"
 	@echo "make lock    write requirements-dev.lock anew, with the newest versions of all that make test needs"
 	@echo "make format  format the code, apply the safe fixes of the linter"
@@ -64,6 +64,7 @@ KILLS ?= 200
 torture: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 LINKMIX_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/faults
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.label_server --kills $(KILLS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.kills --fit $$(($(KILLS) / 2)) --compare $$(($(KILLS) * 3 / 10)) --reproduce $$(($(KILLS) / 5))
 
 # The lower bounds of pyproject.toml, in an environment of its own; the tools of the tests are the newest ones.
 LOWEST := build/lowest

@@ -1,5 +1,8 @@
 """Files are written whole or not at all."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -41,3 +44,15 @@ def test_the_suffix_stays_and_threads_have_names_of_their_own(tmp_path):
     assert {place.suffix for place in places} == {".tsv"}
     assert (tmp_path / "links.tsv").read_text() in ("0" * 1000, "1" * 1000)
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_scratch_file_of_a_killed_process_is_swept_and_no_other(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    gone = [f".notes.{dead.pid}-7.txt", f"..notes.{dead.pid}-7.{dead.pid}-7.txt"]
+    kept = [f".notes.{os.getpid()}-7.txt", f".notes.{dead.pid}.txt", f".other.{dead.pid}-7.txt", ".notes.txt"]
+    for name in gone + kept:
+        (tmp_path / name).write_text("half of i")
+    with aside(tmp_path / "notes.txt") as place:
+        place.write_text("all of it")
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([*kept, "notes.txt"])

@@ -39,6 +39,14 @@ def check(sample, path, content, kind):
         assert sample.n_rows(found) == sample.n_rows(good), "rows were lost"
 
 
+def told(sample, folder, content, kind, place):
+    """Check a file, and say where it was damaged if that fails."""
+    try:
+        check(sample, folder / sample.name, content, kind)
+    except Exception as error:
+        raise AssertionError(f"{sample.name}, {kind} at byte {place}, seed {SEED}: {error!r}") from error
+
+
 def places(sample):
     n = len(sample.content)
     return range(n) if n <= EXAMPLES else sorted(random.Random(SEED).sample(range(n), EXAMPLES))
@@ -47,7 +55,7 @@ def places(sample):
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
 def test_a_file_that_is_cut_off_is_noticed(tmp_path, sample):
     for place in places(sample):
-        check(sample, tmp_path / sample.name, sample.content[:place], "cut")
+        told(sample, tmp_path, sample.content[:place], "cut", place)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
@@ -56,4 +64,4 @@ def test_a_flipped_bit_loses_no_rows(tmp_path, sample):
     for place in places(sample):
         content = bytearray(sample.content)
         content[place] ^= 1 << draw.randrange(8)
-        check(sample, tmp_path / sample.name, bytes(content), "flip")
+        told(sample, tmp_path, bytes(content), "flip", place)

@@ -28,6 +28,10 @@ LONGEST_LINE = 2**30
 """Bytes of the longest line that is read."""
 
 
+READER_MEMORY = 2**27
+"""Bytes for the threads of Arrow's reader, which may wait for ever, or end the process, where they get no memory."""
+
+
 class ReadAgain(Exception):
     """A column is not what the beginning of the file suggested: read the file again."""
 
@@ -191,6 +195,7 @@ class Text:
         import pyarrow as pa
         from pyarrow import csv
 
+        np.empty(READER_MEMORY, dtype=np.uint8)  # a MemoryError here ends well
         try:
             with self.file.open() as file, csv.open_csv(_as_arrow(file), **self._options(names, None)) as reader:
                 schema = reader.schema
@@ -218,7 +223,8 @@ class Text:
         if not self.is_large:
             self.done = self.size
             if self.file.sheet is None and not self.file.is_packed:
-                yield csv.read_csv(self.path, **self._options(names, kinds))
+                with pa.OSFile(str(self.path)) as raw:  # by its path, Arrow would unpack whatever is called .gz
+                    yield csv.read_csv(raw, **self._options(names, kinds))
                 return
             with self.file.open() as file:
                 yield csv.read_csv(_as_arrow(file), **self._options(names, kinds))

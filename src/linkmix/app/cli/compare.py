@@ -108,12 +108,12 @@ def compare(
             journal=folder / "runs.jsonl",
             progress=watched(),
         )
-        with aside(folder / "compare.csv") as place:
+        with aside(folder / "compare.csv") as place:  # which gets its place after the picture, so both or none
             runs.assign(data=guarded(name)).to_csv(place, index=False)
-        done = [m for m in METHODS if runs.loc[runs["method"] == m, "purity"].notna().any()]
-        if any(number > 0 for number in n_links) and done:
-            floors = {name: float(counts.max() / counts.sum())}
-            save_picture(purity_against_links(runs, [name], "both", done, floors), folder / "compare.png")
+            done = [m for m in METHODS if runs.loc[runs["method"] == m, "purity"].notna().any()]
+            if any(number > 0 for number in n_links) and done:
+                floors = {name: float(counts.max() / counts.sum())}
+                save_picture(purity_against_links(runs, [name], "both", done, floors), folder / "compare.png")
     show_runs(runs, n_links, float(counts.max() / counts.sum()))
     click.echo(f"\n{folder / 'compare.csv'}: all runs\n{folder / 'compare.png'}: purity against links")
 

@@ -2,8 +2,8 @@
 
 Each fit runs on two worker processes, of which one is killed with SIGKILL at a random moment of the fit; the cluster
 then starts another one. Every fit has to end with the numbers of the fit that nothing disturbed, to 1e-10, and with the
-same labels. Fits alternate between rows that the workers keep and rows that they compute again in every
-step; every fifth fit is a search by `AutoLinkMixture`. In every fourth fit a second worker is killed, a moment after the first.
+same labels. Fits alternate between rows that the workers keep and rows that they compute again in every step; every
+fifth fit is a search by `AutoLinkMixture`. In every fourth fit a second worker is killed, a moment after the first.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import dask.array as da
@@ -72,58 +72,67 @@ def cluster() -> Iterator[Client]:
 
 
 def alive(client: Client) -> list[int]:
-    """Process ids of two workers, as soon as there are so many."""
-    while True:  # the scheduler may not know yet that one is dead
-        client.wait_for_workers(2, timeout=600)
+    """Process ids of two workers, as soon as there are so many; a TimeoutError if there are not within a minute."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        client.wait_for_workers(2, timeout=60)
         found = client.run(os.getpid, on_error="ignore")
-        if len(found) == 2:
+        if len(found) == 2:  # the scheduler may not know yet that one is dead
             return sorted(found.values())
         time.sleep(0.05)
+    raise TimeoutError
 
 
 def kill(process: int) -> None:
     """Kill a worker that may have died already."""
-    try:
+    with suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+
+
+def fitted(client: Client, spread: da.Array, links: Links, kind: tuple[bool, bool]) -> tuple[Any, np.ndarray, float]:
+    """A fit, its labels, and how long it took."""
+    begin = time.perf_counter()
+    found = far.fit(model(kind[0]), spread, links=links, client=client, persist=kind[1])
+    seconds = time.perf_counter() - begin
+    return found, found.labels_.compute(), seconds
 
 
 def torture(n_kills: int, seed: int = 0, n_rows: int = 6000) -> dict[str, float]:
     """Kill so many workers; counts fits, kills and fits that ended differently."""
     chance = random.Random(seed)
     X, links = problem(n_rows)
-    told = {"fits": 0, "kills": 0, "during the fit": 0, "failures": 0, "largest difference": 0.0}
-    with cluster() as client:
-        spread = da.from_array(X, chunks=(400, X.shape[1]))
-        expected = {}
-        for kind in sorted(set(KINDS)):
-            for _ in range(2):  # the second time everything is imported
-                begin = time.perf_counter()
-                fitted = far.fit(model(kind[0]), spread, links=links, client=client, persist=kind[1])
-                seconds = time.perf_counter() - begin
-            expected[kind] = fitted, fitted.labels_.compute(), seconds
-        while told["kills"] < n_kills:
-            kind = KINDS[int(told["fits"]) % len(KINDS)]
-            undisturbed, labels, seconds = expected[kind]
-            victims = chance.sample(alive(client), 2)[: 2 if told["fits"] % 4 == 3 else 1]
-            moment = chance.uniform(0, seconds)
-            timers = [threading.Timer(moment + 0.3 * late, kill, [victim]) for late, victim in enumerate(victims)]
-            told["fits"] += 1
-            told["kills"] += len(victims)
-            for timer in timers:
-                timer.start()
-            try:
-                fitted = far.fit(model(kind[0]), spread, links=links, client=client, persist=kind[1])
-                told["during the fit"] += sum(not timer.is_alive() for timer in timers)
-                difference = compared(undisturbed, labels, fitted, fitted.labels_.compute())
-            except Exception as error:
-                print(f"fit {told['fits']:.0f}, {kind}, at {moment:.2f} s of {seconds:.2f}: {type(error).__name__}: {error}")
-                difference = np.inf
-            for timer in timers:
-                timer.join()
-            told["failures"] += difference > TOLERANCE
-            told["largest difference"] = max(told["largest difference"], difference)
+    told: dict[str, float] = dict.fromkeys(["clusters", "fits", "kills", "during the fit", "failures"], 0)
+    told["largest difference"] = 0.0
+    expected: dict[tuple[bool, bool], tuple[Any, np.ndarray, float]] = {}
+    while told["kills"] < n_kills:
+        told["clusters"] += 1  # Dask gives up a worker that dies while it starts: then another cluster goes on
+        with cluster() as client, suppress(TimeoutError):
+            spread = da.from_array(X, chunks=(400, X.shape[1]))
+            while told["kills"] < n_kills:
+                kind = KINDS[int(told["fits"]) % len(KINDS)]
+                if kind not in expected:
+                    fitted(client, spread, links, kind)  # the second time everything is imported
+                    expected[kind] = fitted(client, spread, links, kind)
+                seconds = expected[kind][2]
+                victims = chance.sample(alive(client), 2)[: 2 if told["fits"] % 4 == 3 else 1]
+                moment = chance.uniform(0, seconds)
+                timers = [threading.Timer(moment + 0.3 * late, kill, [victim]) for late, victim in enumerate(victims)]
+                told["fits"] += 1
+                told["kills"] += len(victims)
+                for timer in timers:
+                    timer.start()
+                try:
+                    found = far.fit(model(kind[0]), spread, links=links, client=client, persist=kind[1])
+                    told["during the fit"] += sum(not timer.is_alive() for timer in timers)
+                    difference = compared(*expected[kind][:2], found, found.labels_.compute())
+                except Exception as error:
+                    what = f"{type(error).__name__}: {error}"
+                    print(f"fit {told['fits']}, {kind}, at {moment:.2f} s of {seconds:.2f}: {what}", flush=True)
+                    difference = np.inf
+                for timer in timers:
+                    timer.join()
+                told["failures"] += difference > TOLERANCE
+                told["largest difference"] = max(told["largest difference"], difference)
     return told
 
 

@@ -1,9 +1,10 @@
 """Random calls of every function of the native core: ``python tests/random_calls.py --calls 50000 --seed 7``.
 
-A call is made of arguments that fit together, most of which are then spoilt: other types, shapes and steps in memory,
-sizes that are negative or enormous, numbers that are none, arrays that are read-only, misaligned, too short, or overlap.
-Whatever comes in, the core gives a result or one of the errors of `REFUSALS`, and changes nothing but its outputs. Each
-array has exactly its size in memory of its own, so that the address sanitizer sees a read beyond it (``make sanitize``).
+A call is made of arguments that fit together, and in most calls some of them are then spoilt: other types, shapes and
+steps in memory, sizes that are negative or enormous, numbers that are none, arrays that are read-only, misaligned, too
+short, or overlap. Whatever comes in, the core gives a result or one of the errors of `REFUSALS`, and changes only its
+outputs. Each input has memory of its own and of its size, so that the address sanitizer sees a read beyond it
+(``make sanitize``).
 
 Before each block of calls its seed is printed, so that the last one names the block in which a process died:
 ``--seed SEED --calls 100`` makes the same calls again, and ``--loud`` prints each of them first.
@@ -126,7 +127,7 @@ class Calls:
         return [
             *(what, form, shared, X, self.integers(d + 2, d) if wide else None, self.numbers(k, d), whiteners),
             *(self.degrees(k) if self.rng.random() < 0.3 else None, self.numbers(k)),
-            *(memory(-np.abs(self.numbers(n_classes, k))) if pool else None, n_classes, float(self.rng.uniform(0.1, 2))),
+            *(memory(-np.abs(self.numbers(n_classes, k))) if pool else None, n_classes, self.rng.uniform(0.1, 2)),
             *(compressed, self.numbers(len(compressed)), np.abs(self.numbers(len(compressed)))),
             *(float(-np.exp(self.rng.normal(5, 3))) if self.rng.random() < 0.6 else None, *self.range(n), out),
         ]
@@ -206,8 +207,8 @@ class Calls:
             drawn, built = self.any_network()
             m, k = drawn.size[1], self.small(1, 2, 3) * (1 if pool else drawn.size[1])
             n = self.small(0, 2, 9, 30)
-            exponents = memory(self.rng.uniform(0.1, 3, size=drawn.size[0]))
-            links = (self.plan(built), self.integers(drawn.size[0], n), exponents, *map(memory, drawn.potentials[1:]), 0.5)
+            chunklets, exponents = self.integers(len(drawn.nodes), n), self.rng.uniform(0.1, 3, size=len(drawn.nodes))
+            links = (self.plan(built), chunklets, memory(exponents), memory(drawn.same), memory(drawn.different), 0.5)
         second = {0: d * d, 1: d, 2: 1}[form]
         one = {0: np.eye(d), 1: np.ones(d), 2: np.ones(1)}[form].ravel()
         covariances = np.tile(one, 1 if tied else k)
@@ -283,7 +284,8 @@ class Calls:
             copy = given.copy()
             if copy.size:
                 values = SPECIAL if copy.dtype.kind == "f" else [-1, 2**62, -(2**63), 2**63 - 1, copy.size]
-                copy.flat[self.rng.integers(copy.size, size=2)] = self.rng.choice(np.array(values).astype(copy.dtype), 2)
+                values = np.array(values).astype(copy.dtype)
+                copy.flat[self.rng.integers(copy.size, size=2)] = self.rng.choice(values, size=2)
             return copy
         if way == 8:
             return np.empty((0, *given.shape[1:]), dtype=given.dtype)
@@ -299,8 +301,8 @@ class Calls:
         return [None, 3, "text", b"bytes", [], object()][self.rng.integers(6)]
 
 
-OUTPUTS = {"sums": 1, "log_density": 1, "predict": 1, "moments": 1, "pairs": 3, "network": 3, "components": 1, "sweep": 1}
-OUTPUTS |= {"run": 2, "levels": 0, "use": 0}
+OUTPUTS = dict.fromkeys(["sums", "log_density", "predict", "moments", "components", "sweep"], 1)
+OUTPUTS |= {"pairs": 3, "network": 3, "run": 2, "levels": 0, "use": 0}
 """How many arguments of each function, the last ones, are written to."""
 
 

@@ -19,6 +19,7 @@ dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
 
+from benchmarks.dask_kills import torture  # noqa: E402
 from click.testing import CliRunner  # noqa: E402
 
 from linkmix import distributed as far  # noqa: E402
@@ -301,6 +302,15 @@ def test_the_loss_of_a_worker_is_not_the_loss_of_the_fit(monkeypatch, searches):
         while len(after := set(client.run(os.getpid).values())) < 2 and time.monotonic() < deadline:
             time.sleep(0.1)
         assert min(before) not in after
+
+
+@pytest.mark.slow
+def test_workers_that_die_at_random_moments():
+    """``python -m benchmarks.dask_kills --kills 50`` kills more of them."""
+    told = torture(3, seed=1)
+    assert told["kills"] == 3
+    assert told["during the fit"] > 0
+    assert told["failures"] == 0, told
 
 
 @pytest.mark.parametrize("estimator", [LinkMixture(3), AutoLinkMixture(3)])

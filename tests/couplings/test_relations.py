@@ -372,7 +372,7 @@ def test_a_class_that_vanishes_is_reported():
     X = rng.normal(size=(60, 1)) + np.repeat([0, 1], 30)[:, None]
     chain = np.stack([np.arange(59), np.arange(1, 60)], axis=1)
     agree = SetRelation.classes(chain, exactly=1, probability=0.9, learn=True)
-    with pytest.warns(UserWarning, match=r'has no weight left. .* use coupling="pairwise"'):
+    with pytest.warns(UserWarning, match=r'has all the weight. .* use coupling="pairwise"'):
         model = LinkMixture(2, coupling="graph", random_state=0).fit(X, links=Links(relations=[agree]))
     assert model.relation_probability_[0] == pytest.approx(60 / 61, abs=1e-3)
     with warnings.catch_warnings():

@@ -319,6 +319,12 @@ def test_relations_that_cannot_be_met():
     apart = SetRelation.classes([(0, 1), (1, 2), (0, 2)], exactly=2)
     with pytest.raises(InfeasibleLinks, match=r"relations\[0\]"):
         LinkMixture(2, coupling="graph").fit(X, links=Links(relations=[apart]))
+    three_of_two = Links(cannot=[(10, 11), (11, 12), (10, 12)], relations=[SetRelation.alike([(5, 6, 7)], exactly=2)])
+    for n_classes in (2, 3):
+        clique = three_of_two.union(Links(cannot=[(10, 13), (11, 13), (12, 13)])) if n_classes == 3 else three_of_two
+        with pytest.raises(InfeasibleLinks, match="rows 10-11, ") as error:  # not those of the relation
+            LinkMixture(n_classes, coupling="graph").fit(X, links=clique)
+        assert set(error.value.links.cannot.ravel().tolist()) <= {10, 11, 12, 13}
     with pytest.raises(ValueError, match=r"18 points of 2 classes have 2\^18 combinations .* relate at most 17 points"):
         LinkMixture(2, coupling="graph").fit(X, links=Links(relations=[SetRelation.classes([range(18)], at_most=1)]))
     with pytest.raises(ValueError, match=r"relations\[0\]: the relation has a table for 2 classes, but n_classes=3"):
@@ -366,7 +372,7 @@ def test_a_class_that_vanishes_is_reported():
     X = rng.normal(size=(60, 1)) + np.repeat([0, 1], 30)[:, None]
     chain = np.stack([np.arange(59), np.arange(1, 60)], axis=1)
     agree = SetRelation.classes(chain, exactly=1, probability=0.9, learn=True)
-    with pytest.warns(UserWarning, match=r'has no weight left. .* use coupling="pairwise"'):
+    with pytest.warns(UserWarning, match=r'has all the weight. .* use coupling="pairwise"'):
         model = LinkMixture(2, coupling="graph", random_state=0).fit(X, links=Links(relations=[agree]))
     assert model.relation_probability_[0] == pytest.approx(60 / 61, abs=1e-3)
     with warnings.catch_warnings():

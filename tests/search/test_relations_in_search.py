@@ -91,6 +91,8 @@ def test_relations_count_in_the_evidence():
     # It is capped at what is expected of right labels.
     most = 0.9 * np.log(0.9) + 0.1 * np.log(0.1) - np.sqrt(0.09) * np.log(9)
     assert found.log_probability == pytest.approx(min(wanted, most))
+    unknown = SetRelation.alike([(0, 1, 2)], exactly=2, probability=0.9, learn=True)
+    assert weigh(probabilities, Links(relations=[unknown])).n_links == 0
     all_alike = SetRelation.alike([(0, 1, 2)], exactly=3)
     found = weigh(probabilities, Links(relations=[all_alike]))
     assert found.broken == 1

@@ -136,10 +136,6 @@ class LinkGraph:
     def infer(self, node: Floats, reliability: Floats) -> tuple[LabelPosterior | RelatedPosterior, float]:
         """Posterior of the chunklets, and the constant from within them."""
         log_same, log_different, constant = self.potentials(reliability)
-        if not self.relations.parts:
-            assert isinstance(self.network, LabelNetwork)
-            with self.naming_links():
-                return self.network.infer(node, log_same, log_different), constant
         probabilities = self.probabilities(reliability)
         node = self.related.with_unary(node, probabilities)
         with self.naming_links():
@@ -172,8 +168,6 @@ class LinkGraph:
         except InfeasibleNetwork as error:
             made_by = self.between if statements is None else statements
             edges = np.asarray(error.edges, dtype=np.int64)
-            if isinstance(getattr(self, "network", None), RelatedNetwork) and statements is None:
-                edges = np.asarray(self.network.edges_of_links(error.edges), dtype=np.int64)  # type: ignore[union-attr]
             if (edges >= len(made_by)).any():  # a relation is to blame
                 raise InfeasibleLinks(self._not_met(self.related.relations_of_edges(edges - len(made_by)))) from None
             cannot = self.statements.pairs[made_by[edges]]

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.couplings.observed import BoundGraph
 from linkmix.couplings.review import RELATION_REVIEW, REVIEW, links_to_review, relations_to_review
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import Table, labelled
@@ -18,8 +19,8 @@ from linkmix.engine.fitting import Knowledge, linked_labels
 from linkmix.engine.starts import Shape
 from linkmix.links import Links
 
-NO_WEIGHT = 1e-9
-"""A class with less weight has vanished."""
+ONE_CLASS = 1 - 1e-6
+"""If a class has more weight, the others have vanished."""
 NO_ROWS = np.empty(0, dtype=np.int64)
 
 
@@ -64,9 +65,9 @@ def finished(
 ) -> Fitted:
     """Complete a fit with the labels of its points and the links to review."""
     parameters, points = fit.parameters, given.links.points
-    if given.links.relations and parameters.class_weights.min() < NO_WEIGHT:
+    if given.links.relations and isinstance(model.coupling, BoundGraph) and parameters.class_weights.max() > ONE_CLASS:
         warnings.warn(
-            f"class {parameters.class_weights.argmin()} has no weight left. With relations that favour equal labels, "
+            f"class {parameters.class_weights.argmax()} has all the weight. With relations that favour equal labels, "
             'one class for all points can be the most probable: use coupling="pairwise", or give more links',
             UserWarning,
             stacklevel=4,

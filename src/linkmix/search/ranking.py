@@ -93,7 +93,10 @@ def weigh(probabilities: Floats, links: Links, least: float = SETTINGS.least) ->
 def _said(
     probabilities: Floats, labels: Ints, links: Links
 ) -> Iterator[tuple[Floats, np.ndarray[tuple[int], np.dtype[np.bool_]], Floats | None]]:
-    """Links of each kind and relations: probability that each holds, whether labels break it, and how sure it is."""
+    """Links of each kind and relations: probability that each holds, whether labels break it, and how sure it is.
+
+    A relation whose probability is learned says nothing before that.
+    """
     for pairs, confidence, wanted in (
         (links.must, links.must_confidence, True),
         (links.cannot, links.cannot_confidence, False),
@@ -103,7 +106,7 @@ def _said(
         yield together if wanted else 1 - together, (labels[a] == labels[b]) != wanted, confidence
     for relation in links.relations:
         parts = relation.parts(probabilities.shape[1])
-        if parts.is_open:
+        if parts.is_open and not relation.learn:
             sets = relation.sets
             met = parts.satisfied[tuple(labels[sets].T)]
             yield parts.chance(probabilities[sets]), ~met, np.full(len(sets), parts.probability)

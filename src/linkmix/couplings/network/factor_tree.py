@@ -22,7 +22,10 @@ class _Placed(NamedTuple):
     family: int
     scopes: Ints  # (n,)
     cliques: Ints  # (n,), rows of the batch
-    axes: tuple[int, ...]  # of the table of the clique, in the order of the scope
+    inward: tuple[int, ...]  # transposes a table of scopes to the order of the axes of the clique
+    outward: tuple[int, ...]  # the inverse
+    shape: tuple[int, ...]  # in which it is added to the tables of the cliques, the first axis apart
+    summed: tuple[int, ...]  # axes of the tables of the cliques that are not in the scopes
 
 
 class FactorTrees(JunctionTree):
@@ -58,7 +61,8 @@ class FactorTrees(JunctionTree):
         self._placed: list[list[_Placed]] = []
         for group in groups:
             members = [(family, axes, np.array(found)) for (family, axes, _), found in group.items()]
-            self._placed.append([_Placed(family, at[:, 0], at[:, 1], axes) for family, axes, at in members])
+            k = self._batches[len(self._placed)].nodes.shape[1]
+            self._placed.append([_placed(family, at, axes, n_classes, k) for family, axes, at in members])
 
     def infer_factors(
         self, log_potential: Floats, factors: FactorTables, marginals: Floats, log_partition: Floats
@@ -80,10 +84,7 @@ class FactorTrees(JunctionTree):
         found = [np.empty((len(scopes), *(self._n_classes,) * scopes.shape[1])) for scopes in self._families]
         for table, placed in zip(tables, self._placed, strict=True):
             for part in placed:
-                others = tuple(1 + axis for axis in range(table.ndim - 1) if axis not in part.axes)
-                rank = np.argsort(np.argsort(part.axes))  # where each node of the scope is among the axes that are left
-                joint = table[part.cliques].sum(axis=others)
-                found[part.family][part.scopes] = joint.transpose(0, *(1 + rank))
+                found[part.family][part.scopes] = table[part.cliques].sum(axis=part.summed).transpose(part.outward)
         return found
 
     def best_labels(self, log_potential: Floats, factors: FactorTables, labels: Ints, log_partition: Floats) -> None:
@@ -102,9 +103,20 @@ class FactorTrees(JunctionTree):
         for part in self._placed[number]:
             given = factors[part.family]
             one = given if len(given) == 1 else given[part.scopes]
-            one = one.transpose(0, *(1 + np.argsort(part.axes)))
-            one = one.reshape(len(one), *(self._n_classes if axis in part.axes else 1 for axis in range(k)))
-            table[part.cliques] += one
+            table[part.cliques] += one.transpose(part.inward).reshape(len(one), *part.shape)
         for rows, message in messages:
             table[rows] += message
         return table.reshape(n, self._n_classes**batch.n_residual, -1)
+
+
+def _placed(family: int, at: Ints, axes: tuple[int, ...], n_classes: int, k: int) -> _Placed:
+    """Scopes and cliques (n, 2) that belong together, where the nodes of a scope are on these of ``k`` axes."""
+    order = np.argsort(axes)
+    return _Placed(
+        family,
+        *(at[:, 0], at[:, 1]),
+        inward=(0, *(1 + order).tolist()),
+        outward=(0, *(1 + np.argsort(order)).tolist()),
+        shape=tuple(n_classes if axis in axes else 1 for axis in range(k)),
+        summed=tuple(1 + axis for axis in range(k) if axis not in axes),
+    )

@@ -1,7 +1,8 @@
 """A network whose nodes are joined by links, and some of them by tables of any number of nodes."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -15,6 +16,7 @@ from linkmix.couplings.network.factor_tree import FactorTrees
 from linkmix.couplings.network.forest import LOWEST
 from linkmix.couplings.network.junction_tree import FactorTables
 from linkmix.couplings.network.label_network import ApproximateInference, LabelNetwork
+from linkmix.links.feasibility.conflicts import InfeasibleNetwork
 from linkmix.links.pairs import component_ids
 
 
@@ -120,19 +122,26 @@ class RelatedNetwork:
         self._inside, self._outside = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
         self._families = [number[edges[self._inside]], *(number[scopes] for scopes in families)]
         self._prepare_tables(max_table, loopy_tol)
-        self._links = LabelNetwork(
-            len(self._others),
-            n_classes,
-            number[edges[self._outside]],
-            hard=hard[self._outside],
-            max_table=max_table,
-            loopy_tol=loopy_tol,
-        )
+        with self._numbering():
+            self._links = LabelNetwork(
+                len(self._others),
+                n_classes,
+                number[edges[self._outside]],
+                hard=hard[self._outside],
+                max_table=max_table,
+                loopy_tol=loopy_tol,
+            )
         self.is_exact = self._links.is_exact and not self._wide.any()
 
-    def edges_of_links(self, edges: Sequence[int]) -> list[int]:
-        """Numbers of edges, from their numbers in errors about the part without scopes."""
-        return [int(self._outside[edge]) for edge in edges]
+    @contextmanager
+    def _numbering(self) -> Iterator[None]:
+        """In errors about the part without scopes, number edges and nodes as in the whole network."""
+        try:
+            yield
+        except InfeasibleNetwork as error:
+            error.edges = self._outside[error.edges].tolist()
+            error.links = [tuple(self._others[list(pair)].tolist()) for pair in error.links]
+            raise
 
     def infer(
         self, node_log_potential: Floats, log_same: Floats, log_different: Floats, factors: FactorTables
@@ -155,9 +164,10 @@ class RelatedNetwork:
         InfeasibleNetwork
             If those of another component have none.
         """
-        plain = self._links.infer(
-            node_log_potential[self._others], log_same[self._outside], log_different[self._outside]
-        )
+        with self._numbering():
+            plain = self._links.infer(
+                node_log_potential[self._others], log_same[self._outside], log_different[self._outside]
+            )
         marginals = np.empty((self.n_nodes, self.n_classes))
         marginals[self._others] = plain.marginals
         potential = node_log_potential[self._nodes]
@@ -196,9 +206,10 @@ class RelatedNetwork:
         Parameters and errors are those of `infer`.
         """
         labels = np.empty(self.n_nodes, dtype=np.int64)
-        labels[self._others] = self._links.most_probable(
-            node_log_potential[self._others], log_same[self._outside], log_different[self._outside]
-        )
+        with self._numbering():
+            labels[self._others] = self._links.most_probable(
+                node_log_potential[self._others], log_same[self._outside], log_different[self._outside]
+            )
         potential = node_log_potential[self._nodes]
         tables = [self._edge_tables(log_same, log_different), *factors]
         here = np.empty(len(self._nodes), dtype=np.int64)

@@ -94,7 +94,9 @@ def test_a_refit_trusts_answers_more_than_their_confidence_says():
 
 
 def test_an_answer_on_which_many_rows_hang_is_tested():
-    ground = Ground(np.arange(10.0)[:, None], np.arange(10), 3, wrong=0.1, settings=QuestionSettings(again=0.6))
+    ground = Ground(
+        np.arange(10.0)[:, None], np.arange(10), 3, wrong=0.1, settings=QuestionSettings(again=0.6, tested_late=0)
+    )
     state = State(ground, (), np.full((10, 3), 1 / 3))
     for a, b in [(0, 1), (1, 2), (2, 3), (5, 6), (6, 7), (7, 8)]:
         state = state.with_answer(a, b, "same")
@@ -106,7 +108,7 @@ def test_an_answer_on_which_many_rows_hang_is_tested():
 
 
 def test_an_answer_that_holds_a_pair_of_lone_rows_is_asked_for_again():
-    ground = Ground(np.zeros((2, 1)), np.arange(2), 2, wrong=0.1)
+    ground = Ground(np.zeros((2, 1)), np.arange(2), 2, wrong=0.1, settings=QuestionSettings(tested_late=0))
     state = State(ground, (Answer(1, 0, "different"),), np.array([[0.9, 0.1], [0.9, 0.1]]))
     assert settled(state)[1] == (1, 0)
     state = state.with_answer(0, 1, "same")
@@ -115,8 +117,17 @@ def test_an_answer_that_holds_a_pair_of_lone_rows_is_asked_for_again():
     assert settled(state.with_answer(0, 1, "unsure"))[1] is None
 
 
+def test_a_doubtful_answer_is_tested_later_if_there_are_few():
+    p = np.concatenate([np.array([[0.9, 0.1], [0.9, 0.1]]), np.tile([0.99, 0.01], (120, 1))])
+    ground = Ground(np.arange(122.0)[:, None], np.arange(122), 2, wrong=0.1)
+    few = (Answer(0, 1, "different"),)
+    many = (*few, *(Answer(row, row + 1, "same") for row in range(2, 122, 2)))
+    assert settled(State(ground, few, p))[1] is None
+    assert settled(State(ground, many, p))[1] == (0, 1)
+
+
 def test_of_more_neighbourhoods_than_classes_one_answer_is_tested():
-    settings, p = QuestionSettings(again=0.3), np.full((6, 2), 0.5)
+    settings, p = QuestionSettings(again=0.3, tested_late=0), np.full((6, 2), 0.5)
     ground = Ground(np.arange(6.0)[:, None], np.arange(6), 2, wrong=0.1, settings=settings)
     state = State(ground, (), p)
     for a, b, said in [(0, 1, "same"), (2, 3, "same"), (4, 5, "same"), (1, 2, "different"), (3, 4, "different")]:

@@ -205,7 +205,7 @@ class Questioner:
         state, pairs = self._state, []
         for _ in range(q):
             believed, again = settled(state)
-            pair = again or self._strategy(believed)
+            pair = self._strategy(believed) if again is None or again in pairs else again
             if pair is None:
                 break
             pairs.append(pair)
@@ -257,7 +257,7 @@ class Questioner:
         for _ in range(n):
             believed, again = settled(state)
             question: Question | None
-            if again is not None:
+            if again is not None and all(again != one.rows for one in questions):
                 question = Question("pair", again, AGAIN, seconds, again=bool(self.said.words(*again)))
             elif self._strategy is cover:
                 question = quick(believed, kinds)

@@ -43,16 +43,20 @@ class QuestionSettings:
         A skipped pair may be asked again after this many answers. Not varied: simulated people skip nothing.
     again : float
         Where answers may be wrong, one is tested by another question if its probability of being wrong, times the
-        number of rows that it alone holds together, is more than this. PLACEHOLDER
+        number of rows that it alone holds together, is more than this. Thyroid, iris, wine
+        and MNIST 4567, draws 0, 1, 5 and 6, after 40 and 160 questions: .769 and .840; asking
+        about the pair itself, 0.25 from the beginning gives .755 and .818, 0.15 from the beginning .772 and .843.
     tested_late : float
         With fewer answers than this, `again` is doubled, and with less than half as many tripled: a new row teaches
-        more at first, and what is doubtful then may not be so later. PLACEHOLDER
+        more at first, and what is doubtful then may not be so later. Segment, pendigits, MNIST 4567 and
+        thyroid, draws 0 and 1, after 40 and 160 questions: .602 and .732 (with again=0.1), 0 gives .592 and .718.
     most_times : int
         A pair is asked about this often at most, and so are pairs of rows that test the same answer. With the rule of
         an earlier version: once for three times lost .04, six times changed nothing.
     crowded : float
         If all neighbourhoods are said to differ and there are more of them than classes, an answer that tells two of
-        them apart counts as holding so many rows. PLACEHOLDER
+        them apart counts as holding so many rows. Of eight runs (draw 0 without digits, pendigits of draw 1), after 160
+        questions pendigits has .811, without .750, MNIST 4567 .495 for .534, and the others are the same.
     model_wrong : float
         Share of rows about whose class the model is taken to be wrong, when answers are judged by it and by each
         other. On the answers of 16 runs (draws 0 and 1) after 160 questions, the mean log-probability of what is true

@@ -2,9 +2,11 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 
@@ -400,6 +402,36 @@ def test_bad_input(client):
         far.fit(model(), da.from_array(bad, chunks=900))
     with pytest.raises(ValueError, match="5000"):
         far.fit(model(), da.from_array(X, chunks=900), links=Links(must=[(3, 5000)]))
+
+
+def test_a_cluster_without_workers_and_a_client_that_is_not_the_default():
+    """The fit waits for a worker, says so, and does not ask for the default client, which `connect` does not set."""
+    script = """
+        import threading, warnings
+        import dask.array as da
+        import numpy as np
+        from distributed import Client, LocalCluster
+        from linkmix import LinkMixture, distributed as far
+
+        far.PATIENCE = 0.2
+        points = np.random.default_rng(0).normal(size=(300, 2))
+        cluster = LocalCluster(n_workers=0, processes=False, dashboard_address=None, worker_dashboard_address=None)
+        with cluster, Client(cluster, set_as_default=False) as client, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            threading.Timer(1.0, cluster.scale, [1]).start()
+            X = da.from_array(points, chunks=(100, 2))
+            there = far.fit(LinkMixture(2, random_state=0), X, client=client)
+            print(np.allclose(there.means_, LinkMixture(2, random_state=0).fit(points).means_, rtol=1e-10))
+        print(*{str(warning.message) for warning in caught if "linkmix" in warning.filename}, sep="|")
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    same, warned = result.stdout.splitlines()
+    assert same == "True"
+    assert re.fullmatch(
+        r"the Dask cluster inproc://\S+ has lost all of its workers, .* 'dask worker .*', or .*", warned
+    )
 
 
 def test_without_a_cluster():

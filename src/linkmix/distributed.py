@@ -2,9 +2,10 @@
 
 In each step every worker computes the sums over its own rows, the workers add these sums in groups of eight, and the
 total, a few kilobytes, returns to the process that runs EM with the same engine as in memory. If a worker is lost, Dask
-recomputes its partitions.
+recomputes its partitions. If all are lost, the fit waits for others, and says so.
 """
 
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from os import PathLike
@@ -34,6 +35,8 @@ from linkmix.tables import read_numbers
 
 BRANCHES = 8
 """Number of sums added in one task."""
+PATIENCE = 30.0
+"""Seconds without a result after which it is looked whether there are any workers."""
 
 T = TypeVar("T")
 
@@ -196,7 +199,7 @@ class _Collection(Source):
         if self.persist:
             self.blocks = self.client.persist(self.blocks)  # released with this object, at the end of the fit
         tasks = [_task("survey", partial(_survey, door, number), block) for number, block in enumerate(self.blocks)]
-        return _Partitions(door, self.client.gather(self.client.compute(tasks)), self)
+        return _Partitions(door, _gathered(self.client, tasks), self)
 
 
 class _Partitions(Table):
@@ -208,8 +211,7 @@ class _Partitions(Table):
 
     def map(self, function: Callable[..., T], *at: Array) -> list[T]:
         """Apply a function to all partitions at once, on the workers."""
-        results: list[T] = self.of.client.gather(self.of.client.compute(self._tasks("map", function, *at)))
-        return results
+        return _gathered(self.of.client, self._tasks("map", function, *at))
 
     def free(self, linked: Ints, weights: Floats | None, known: Ints | None) -> FreeRows:
         """Return all rows except the linked ones."""
@@ -220,7 +222,7 @@ class _Partitions(Table):
             parts.append(_task("rows", partial(_portions, self.door, *self.cut(number, [linked]), *own), block))
         if self.of.persist:
             parts = self.of.client.persist(parts)
-            wait(parts)
+            _wait(self.of.client, futures_of(parts))
         return _FreePartitions(self.of.client, parts, self.of.bar)
 
     def label(self, function: Callable[[Array], Ints], rows: Ints, values: Ints) -> da.Array:
@@ -262,7 +264,9 @@ class _FreePartitions(FreeRows):
                 sums.append(_task("sums", _sums, parts, now))  # on the worker that has the rows, if it is still alive
         while len(sums) > 1:
             sums = [_task("add", _add, sums[first : first + BRANCHES]) for first in range(0, len(sums), BRANCHES)]
-        total: Addable | None = self.client.compute(sums[0]).result()
+        future = self.client.compute(sums[0])
+        _wait(self.client, [future])
+        total: Addable | None = future.result()
         self.bar.update()
         return total
 
@@ -284,6 +288,31 @@ class _FreePartitions(FreeRows):
             size = -(-len(parts) // threads[home])
             for first in range(0, len(parts), size):
                 yield home, parts[first : first + size]
+
+
+def _wait(client: Client, futures: list[Any]) -> None:
+    """Wait until futures are done, however long that takes; a warning if nobody is there to compute them."""
+    warned = False
+    while True:
+        try:
+            with client.as_current():
+                wait(futures, timeout=PATIENCE)
+            return
+        except TimeoutError:
+            if not warned and not client.nthreads():
+                warned, address = True, client.scheduler_info()["address"]
+                warnings.warn(
+                    f"the Dask cluster {address} has lost all of its workers, and the fit waits for others: start some "
+                    f"with 'dask worker {address}', or interrupt it",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+
+
+def _gathered(client: Client, tasks: list[Any]) -> list[Any]:
+    futures = client.compute(tasks)
+    _wait(client, futures)
+    return client.gather(futures)  # type: ignore[no-any-return]
 
 
 def _client(client: Client | None) -> Client:

@@ -1,9 +1,12 @@
-"""Every method on a problem that links make easy: long, narrow classes side by side, at an angle to badly scaled columns.
+"""Every method on a problem that links make easy: long, narrow classes side by side, in badly scaled columns.
 
-300 points, three classes eight standard deviations apart, in four columns. Within a class they spread 20 times as much
-in a direction that tells nothing about the classes, so methods that go by distances alone find something else. The
-score is the adjusted Rand index of ``labels_`` and, if the method has it, of ``predict``, the mean over the draws.
-Columns are divided by their standard deviations first, as `linkmix fit` does. 2000 links join nearly all points.
+300 points, three classes eight standard deviations apart, in four columns, at an angle to them. Within a class they
+spread 20 times as much in a direction that tells nothing about the classes, so methods that go by distances alone find
+something else. The score is the adjusted Rand index of ``labels_`` and, if the method has it, of ``predict``, the mean
+over the draws. Columns are divided by their standard deviations first, as `linkmix fit` does. 2000 links join nearly all
+points.
+
+EM-PC takes minutes with 2000 links, and is left out unless it is named.
 
     python -m benchmarks.easy_problem
     python -m benchmarks.easy_problem --methods sskk sskk-original --seeds 10
@@ -19,6 +22,8 @@ from sklearn.preprocessing import StandardScaler
 
 from linkmix import Links
 from linkmix.study.registry import METHODS
+
+DEFAULT = [name for name in METHODS if name != "em-pc"]
 
 
 def draw(seed: int, n: int = 300) -> tuple[np.ndarray, np.ndarray]:
@@ -53,13 +58,12 @@ def scores(name: str, n_links: int, seed: int) -> tuple[float, float, float]:
 def main() -> None:
     """Read the arguments, run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="(default: all)")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=DEFAULT, help="(default: all but em-pc)")
     parser.add_argument("--links", type=int, nargs="+", default=[0, 100, 2000], help="(default: 0 100 2000)")
     parser.add_argument("--seeds", type=int, default=5, help="number of draws (default: 5)")
     arguments = parser.parse_args()
-    print(
-        f"ARI of labels_ / of predict with {', '.join(map(str, arguments.links))} links; mean of {arguments.seeds} draws"
-    )
+    links = ", ".join(map(str, arguments.links))
+    print(f"ARI of labels_ / of predict with {links} links; mean of {arguments.seeds} draws")
     for name in arguments.methods:
         cells, total = [], 0.0
         for n_links in arguments.links:

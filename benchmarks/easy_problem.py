@@ -3,8 +3,8 @@
 300 points, three classes eight standard deviations apart, in four columns, at an angle to them. Within a class they
 spread 20 times as much in a direction that tells nothing about the classes, so methods that go by distances alone find
 something else. The score is the adjusted Rand index of ``labels_`` and, if the method has it, of ``predict``, the mean
-over the draws. Columns are divided by their standard deviations first, as `linkmix fit` does. 2000 links join nearly all
-points.
+over the draws. Columns are divided by their standard deviations first, as `linkmix fit` does. 2000 links join nearly
+all points.
 
 EM-PC takes minutes with 2000 links, and is left out unless it is named.
 

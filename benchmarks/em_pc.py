@@ -1,8 +1,8 @@
 """EM-PC on overlapping classes: more cannot-links can make ``predict`` worse, and why.
 
 150 points in three blobs that overlap. Fits start from k-means++ and from the true classes. Printed are the purity of
-``predict`` and the objective that EM-PC maximises, log-likelihood minus divergence. If the objective is higher where the
-purity is lower, the method is to blame and not the search for its optimum. Takes minutes with 300 links.
+``predict`` and the objective that EM-PC maximises, log-likelihood minus divergence. If the objective is higher where
+the purity is lower, the method is to blame and not the search for its optimum. Takes minutes with 300 links.
 
     python -m benchmarks.em_pc
 """

@@ -63,10 +63,10 @@ def timed(function, *arguments, **keywords):
     return result
 
 def active(job, X):
-    from active_semi_clustering import COPKMeans, MPCKMeans, PCKMeans
+    from active_semi_clustering import COPKMeans, MPCKMeans, MPCKMeansMF, PCKMeans
     np.random.shuffle = lambda rows: None  # the order of the rows, as on our side
     centres = np.array(job["centres"])
-    classes = {"COPKMeans": COPKMeans, "PCKMeans": PCKMeans, "MPCKMeans": MPCKMeans}
+    classes = {"COPKMeans": COPKMeans, "PCKMeans": PCKMeans, "MPCKMeans": MPCKMeans, "MPCKMeansMF": MPCKMeansMF}
 
     class Started(classes[job["method"].partition(" ")[0]]):
         def _init_cluster_centers(self, X):
@@ -139,9 +139,19 @@ CONTESTS = [
     Contest(ACTIVE, "COPKMeans", lambda k, centres, seed: COPKMeans(k, init=centres, random_state=seed)),
     Contest(ACTIVE, "COPKMeans, mended", lambda k, centres, seed: COPKMeans(k, init=centres, random_state=seed)),
     Contest(COGNITIVE, "COPKMeans", lambda k, centres, seed: COPKMeans(k, init=centres, random_state=seed)),
-    Contest(ACTIVE, "PCKMeans", lambda k, centres, seed: PCKMeans(k, init=centres, random_state=seed)),
+    Contest(ACTIVE, "PCKMeans", lambda k, centres, seed: PCKMeans(k, weight=1.0, init=centres, random_state=seed)),
     # When it assigns points, the package counts each link twice.
-    Contest(ACTIVE, "MPCKMeans", lambda k, centres, seed: MPCKMeans(k, weight=2.0, init=centres, random_state=seed)),
+    Contest(
+        ACTIVE,
+        "MPCKMeans",
+        lambda k, centres, seed: MPCKMeans(k, weight=2.0, metric="shared", init=centres, random_state=seed),
+    ),
+    # A full metric for each class.
+    Contest(
+        ACTIVE,
+        "MPCKMeansMF",
+        lambda k, centres, seed: MPCKMeans(k, weight=2.0, form="full", init=centres, random_state=seed),
+    ),
 ]
 
 
@@ -241,7 +251,7 @@ def objective(contest: Contest, X: np.ndarray, labels: np.ndarray, links: Links,
     if isinstance(model, COPKMeans):
         return float(((X - centres[labels]) ** 2).sum())
     graph = weighted_links(links, len(X), model.weight)
-    metric = np.ones(X.shape[1])
+    metric = model._first_metric(X.shape[1])
     for _ in range(20):
         metric = model._learned(X, labels, centres, graph, metric)
     return model._objective(X, labels, centres, graph, metric)

@@ -39,9 +39,9 @@ class ITML(MetricRival):
         5th and 95th percentile of those of random pairs under the prior.
     gamma : float, default=1.0
         How much the links weigh against the prior.
-    max_iter : int, default=1000
-        Maximum number of passes over the links. Passes also end once no multiplier changes by more than a thousandth;
-        where links contradict each other under every metric, they may go on to the last.
+    max_iter : int, default=100
+        Maximum number of passes over the links. Passes also end once the multipliers change by less than a thousandth
+        of their length, which with thousands of links takes longer than the metric takes to settle.
     n_init : int, default=10
         Number of runs of k-means.
     random_state : int, RandomState or None, default=None
@@ -88,7 +88,7 @@ class ITML(MetricRival):
         prior: Literal["variance", "identity"] = "variance",
         bounds: ArrayLike | None = None,
         gamma: float = 1.0,
-        max_iter: int = 1000,
+        max_iter: int = 100,
         n_init: int = 10,
         random_state: int | RandomState | None = None,
     ) -> None:

@@ -40,6 +40,7 @@ def predict(model: Path, points: Path, reading: Reading, target: Path, join: boo
         from linkmix.app.cli.points import refuse_gaps
         from linkmix.app.cli.saved_models import load, read_for
         from linkmix.app.report import noise_in_words
+        from linkmix.basics.files import aside
         from linkmix.tables import write_joined, write_labels
 
         saved = load(model)
@@ -52,12 +53,13 @@ def predict(model: Path, points: Path, reading: Reading, target: Path, join: boo
             labels[noise > 0.5] = -1
         was_there = target.exists()
         found: dict[str, Any] = {"noise": noise, "names": saved.names, "raw": raw_cells}
-        write_labels(target, table.ids, labels, probabilities, id_name=table.id_column or "id", **found)
         written = [f"{target} (in place of an earlier file)" if was_there else f"{target}"]
-        if join:
-            joined = target.with_name(f"{target.stem}-joined.csv")
-            write_joined(joined, points, labels, probabilities, wanted=table.used, sheet=reading.sheet, **found)
-            written.append(f"{joined}")
+        with aside(target) as place:  # it gets its place after the joined table, so both or none
+            write_labels(place, table.ids, labels, probabilities, id_name=table.id_column or "id", **found)
+            if join:
+                joined = target.with_name(f"{target.stem}-joined.csv")
+                write_joined(joined, points, labels, probabilities, wanted=table.used, sheet=reading.sheet, **found)
+                written.append(f"{joined}")
     counts = np.bincount(labels[labels >= 0], minlength=probabilities.shape[1]).tolist()
     sizes = ", ".join(f"{saved.names[m] if saved.names else f'class {m}'}: {n:,}" for m, n in enumerate(counts))
     click.echo(f"{len(labels):,} points labelled ({sizes}).")

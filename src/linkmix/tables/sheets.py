@@ -44,7 +44,7 @@ def read_sheet(path: Path, name: str | None = None) -> TextFile:
     except Exception as error:  # a damaged archive, or XML that means nothing, may lead to any
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
-        problem = f"is not a complete spreadsheet in the format {ending_of(path)}: save it again, or as CSV"
+        problem = f"is not a spreadsheet in the format {ending_of(path)}, or damaged: save it again, or as CSV"
         raise BadFile(path, problem) from None
     if name is not None and name not in sheets:
         raise BadFile(path, f"there is no sheet {name!r}: choose from {listed(sheets)}")

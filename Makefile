@@ -77,7 +77,7 @@ lowest: $(VENV)/pyvenv.cfg
 	$(BIN)/uv pip install --python $(LOWEST)/bin/python --resolution lowest-direct \
 		'.[app,dask,experiments,parquet,xlsx]'
 	$(BIN)/uv pip install --python $(LOWEST)/bin/python pytest pytest-xdist hypothesis polars
-	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 $(LOWEST_TESTS)
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 -W ignore::DeprecationWarning -W ignore::pytest.PytestRemovedIn10Warning $(LOWEST_TESTS)
 
 lock: $(VENV)/pyvenv.cfg
 	$(PIP_INSTALL) uv

@@ -1,12 +1,15 @@
 """What can go wrong between the page and the server: each is told in its own words, and nothing is lost."""
 
+import os
 import resource
+import subprocess
+import sys
 import time
 
 from test_label_page import after, message, page_of, rows_of, said_in
 
 import label_serving
-from label_serving import Serving, write_points
+from label_serving import Serving, free_port, write_points
 
 TOKEN, OTHER = "a-secret-token", "another-secret-token"
 
@@ -152,3 +155,54 @@ def test_pictures_come_with_a_token(browser, tmp_path):
     points = write_points(tmp_path / "points.csv", extra={"picture": ["one.png"] * 60})
     with Serving(points, TOKEN) as serving, page_of(browser, f"{serving.url}#token={TOKEN}") as page:
         page.wait_for_function("[...document.querySelectorAll('#cards img')].some((image) => image.naturalWidth === 8)")
+
+
+def test_the_browser_gets_a_ticket_that_is_good_once(browser, tmp_path):
+    """Everybody on the machine can read the address that a browser is started with."""
+    points, opened = write_points(tmp_path / "points.csv"), tmp_path / "opened.txt"
+    opener = tmp_path / "xdg-open"
+    opener.write_text(f'#!/bin/sh\necho "$1" > {opened}.new && mv {opened}.new {opened}\n')
+    opener.chmod(0o700)
+    command = [
+        sys.executable,
+        "-c",
+        "from linkmix.app.cli import main; main()",
+        "label",
+        str(points),
+        "--classes",
+        "3",
+        "--port",
+        str(free_port()),
+    ]
+    environment = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            end = time.monotonic() + 60
+            while not opened.exists():
+                assert process.poll() is None
+                assert time.monotonic() < end, "no browser was opened"
+                time.sleep(0.05)
+            address = opened.read_text().strip()
+            printed = process.stdout.readline()
+            token = printed.rpartition("#token=")[2].strip()
+            assert "#ticket=" in address
+            assert len(token) > 20
+            assert token not in address
+            for is_first in (True, False):
+                context = browser.new_context()
+                try:
+                    page = context.new_page()
+                    page.goto(address)
+                    if is_first:
+                        page.wait_for_selector("body[data-ready]")
+                        at_peace(page)
+                        assert "#" not in page.url
+                        page.reload()
+                        page.wait_for_selector("body[data-ready]")
+                    else:
+                        alarm(page, "its token is missing or out of date")
+                        assert rows_of(page) is None
+                finally:
+                    context.close()
+        finally:
+            process.terminate()

@@ -149,14 +149,16 @@ def label(
             raise
         tell(session.files.notes)
         token = None if no_token else server.new_token()
+        ticket = None if no_token else server.new_token()
         address = server.address(listener, host, token, encrypted=tls is not None)
 
         def ready() -> None:
             click.echo(f"{points.name} is at {address}\nAnswers go to {links}. Ctrl-C ends.")
             if not no_browser:
-                click.launch(address)
+                # Other accounts of the machine can read the arguments of programs: a ticket is good once.
+                click.launch(server.address(listener, host, ticket, ticket=True, encrypted=tls is not None))
 
-        server.serve(session, points.name, listener, token=token, tls=tls, ready=ready)
+        server.serve(session, points.name, listener, token=token, ticket=ticket, tls=tls, ready=ready)
     click.echo()
     for sentence in session.view.farewell():
         click.echo(sentence)

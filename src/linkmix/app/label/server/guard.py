@@ -5,7 +5,7 @@ import secrets
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from linkmix.app.label.server.connections import LARGEST_HEAD
@@ -15,6 +15,8 @@ HEADER = "x-linkmix"
 preflight request, which is refused."""
 OPEN = ("/", "/palette.css", "/plotly.js")
 """What everybody may see: the empty page and, below /static, its scripts. All data need the token."""
+ENTER = "/api/enter"
+"""Gives the token for the ticket, once."""
 LONGEST_REASON = 500
 """Characters of a refusal, which may quote what was sent."""
 # Plotly adds inline style rules to the page; scripts are served from our own files only.
@@ -42,11 +44,17 @@ class Guard:
     framed : bool, default=False
         Whether the page may be shown in the frame of a notebook on this machine. There it takes the token from its
         address alone, so another page that frames it shows nothing.
+    ticket : str, optional
+        Gives the token once. It is for the address that a browser is started with, since everybody on the machine can
+        read the arguments of a program.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None, port: int, *, framed: bool = False) -> None:
+    def __init__(
+        self, app: ASGIApp, token: str | None, port: int, *, framed: bool = False, ticket: str | None = None
+    ) -> None:
         self.app = app
         self.token, self.port, self.framed = token, port, framed
+        self._ticket = ticket
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -81,6 +89,8 @@ class Guard:
                 return refuse(f"this page is not at {host!r}: use the address that linkmix label printed", 421)
         elif not (reads and (path in OPEN or path.startswith("/static/"))):
             given = headers.get(HEADER, "")
+            if path == ENTER and self._ticket is not None and _same(given, self._ticket):
+                return _from_elsewhere(headers, scheme) or self._enter()
             if path.startswith("/picture/"):  # an image of the page, which has no headers of its own
                 given = given or _in_query(scope)
             if not _same(given, self.token):
@@ -88,12 +98,15 @@ class Guard:
         if reads:
             return None
         # All other methods could write.
-        site = headers.get("sec-fetch-site", "same-origin")
-        if headers.get("origin") != f"{scheme}://{host}" or site != "same-origin":
-            return refuse("this request comes from another page: use the page that linkmix label opened", 403)
+        if (refusal := _from_elsewhere(headers, scheme)) is not None:
+            return refusal
         if HEADER not in headers or headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return refuse(f"a request that writes must be JSON and have the header {HEADER}", 415)
         return None
+
+    def _enter(self) -> Response:
+        self._ticket = None
+        return JSONResponse({"token": self.token})
 
 
 def is_own(host: str, port: int, scheme: str = "http") -> bool:
@@ -139,6 +152,14 @@ def refuse(message: str, status: int) -> Response:
     if len(message) > LONGEST_REASON:
         message = f"{message[: LONGEST_REASON // 2]} ... {message[-LONGEST_REASON // 2 :]}"
     return PlainTextResponse(message.encode(errors="backslashreplace") + b"\n", status)
+
+
+def _from_elsewhere(headers: Headers, scheme: str) -> Response | None:
+    """The response that refuses a request of another page; None for one of the page itself."""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
+    if origin == f"{scheme}://{headers.get('host', '')}" and site == "same-origin":
+        return None
+    return refuse("this request comes from another page: use the page that linkmix label opened", 403)
 
 
 def _head(scope: Scope) -> int:

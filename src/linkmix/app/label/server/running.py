@@ -94,7 +94,9 @@ def tls_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
     return context
 
 
-def address(listener: socket.socket, host: str, token: str | None, *, encrypted: bool = False) -> str:
+def address(
+    listener: socket.socket, host: str, token: str | None, *, ticket: bool = False, encrypted: bool = False
+) -> str:
     """The address of the page.
 
     Parameters
@@ -105,6 +107,8 @@ def address(listener: socket.socket, host: str, token: str | None, *, encrypted:
         What was passed to `listen`; an address that stands for all addresses is replaced by the name of this machine.
     token : str or None
         From `new_token`. It is in the part of the address that browsers keep to themselves.
+    ticket : bool, default=False
+        Whether it is a ticket, which the page changes for the token.
     encrypted : bool, default=False
         Whether connections are encrypted.
 
@@ -119,7 +123,8 @@ def address(listener: socket.socket, host: str, token: str | None, *, encrypted:
     except ValueError:
         name = host
     scheme, usual = ("https", 443) if encrypted else ("http", 80)
-    return f"{scheme}://{name}{'' if port == usual else f':{port}'}/" + ("" if token is None else f"#token={token}")
+    secret = "" if token is None else f"#{'ticket' if ticket else 'token'}={token}"
+    return f"{scheme}://{name}{'' if port == usual else f':{port}'}/{secret}"
 
 
 def serve(
@@ -128,6 +133,7 @@ def serve(
     listener: socket.socket,
     *,
     token: str | None = None,
+    ticket: str | None = None,
     tls: ssl.SSLContext | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
@@ -143,12 +149,14 @@ def serve(
         From `listen`.
     token : str, optional
         From `new_token`. Without it, all who can reach the server may use it.
+    ticket : str, optional
+        From `new_token`. The first page that has it gets the token.
     tls : SSLContext, optional
         From `tls_context`, for encrypted connections.
     ready : callable
         Called when the page can be opened.
     """
-    server = _server(session, title, listener, token, tls)
+    server = _server(session, title, listener, token, tls, ticket=ticket)
     try:
         ready()  # the socket already listens, so an early browser only waits a moment
         with suppress(KeyboardInterrupt):  # raised again by the server after a clean shutdown
@@ -200,10 +208,12 @@ def _server(
     tls: ssl.SSLContext | None = None,
     *,
     framed: bool = False,
+    ticket: str | None = None,
 ) -> uvicorn.Server:
     plotly_script()  # fails now if plotly is missing, rather than showing a page without a map
     sys.setswitchinterval(SWITCH_INTERVAL)
-    app = Guard(Site(session, title).application(), token, listener.getsockname()[1], framed=framed)
+    site = Site(session, title).application()
+    app = Guard(site, token, listener.getsockname()[1], framed=framed, ticket=ticket)
     door = Door(tls)
     options: dict[str, Any] = {
         "http": door,

@@ -1,14 +1,21 @@
 // The secret that requests need. It comes in the part of the address after #, which browsers send to nobody, and is kept
 // in the storage of this origin. In the frame of a notebook it is taken from the address alone: so another page that
-// frames this one shows nothing.
+// frames this one shows nothing. A browser that linkmix opens gets a ticket, which is good for the token once.
 
 import { lasting, ofBrowser } from "./store.js";
 
 export const framed = window.top !== window.self;
 let given = null;
 
-function read() {
-  const found = location.hash.match(/^#token=([\w-]+)$/)?.[1];
+async function entered(ticket) {
+  const headers = { "Content-Type": "application/json", "X-Linkmix": ticket };
+  const response = await fetch("/api/enter", { method: "POST", headers, body: "{}" }).catch(() => null);
+  return response?.ok ? (await response.json()).token : null; // without it the page says what to do
+}
+
+async function read() {
+  const [, kind, secret] = location.hash.match(/^#(token|ticket)=([\w-]+)$/) ?? [];
+  const found = kind === "ticket" ? await entered(secret) : secret;
   if (!found) return;
   given = found;
   if (framed || !lasting) return;
@@ -16,7 +23,7 @@ function read() {
   history.replaceState(null, "", location.pathname); // out of sight
 }
 
-read();
+await read();
 window.addEventListener("hashchange", read);
 
 export const token = () => (framed ? null : ofBrowser.getItem("token")) ?? given ?? "none";

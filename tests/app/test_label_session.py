@@ -233,7 +233,7 @@ def test_contradictions_are_worth_a_second_look(points_file):
 
 
 def test_where_answers_may_be_wrong_a_surprising_one_is_asked_for_again(points_file):
-    with opened(points_file, wrong=0.3) as session:
+    with opened(points_file, wrong=0.1) as session:
         pair = session.question("page")
         assert not pair["again"]
         rows = [pair["a"]["row"], pair["b"]["row"]]
@@ -250,7 +250,7 @@ def test_where_answers_may_be_wrong_a_surprising_one_is_asked_for_again(points_f
     first, second = (f"p{row}" for row in rows)
     head, *lines = links_file(points_file).splitlines()
     assert head == "a,b,kind,confidence,annotator,chosen"
-    assert sorted(lines) == sorted([f"{first},{second},{kinds[right]},0.7,,yes", "p6,p5,must,0.844828,ida,yes"])
+    assert sorted(lines) == sorted([f"{first},{second},{kinds[right]},0.9,,yes", "p6,p5,must,0.987805,ida,yes"])
     with opened(points_file) as session:  # as certain as answers are where none is wrong
         assert session.view.n_links == {"same": 1 + (right == "same"), "different": 0 + (right != "same")}
         session.write(answer("k6", 7, 8))

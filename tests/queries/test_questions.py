@@ -14,9 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkmix.queries import KINDS, STRATEGIES, Question, Questioner, QuestionSettings, answers_to
 from linkmix.queries.answers import pair_of
-from linkmix.queries.doubts import settled
 from linkmix.queries.groups import Known
-from linkmix.queries.questioner import AGAIN
 from linkmix.queries.questions import seconds_for
 from linkmix.queries.quick import gain_of_confirming, gain_of_placing, quick
 from linkmix.queries.state import Ground, State
@@ -248,22 +246,9 @@ def test_categories():
     assert adjusted_rand_score(truth, asker.labels) > 0.6
 
 
-def test_where_answers_may_be_wrong_surprising_ones_are_tested_by_a_pair():
+def test_where_answers_may_be_wrong_surprising_pairs_are_asked_again():
     asker = Questioner(IRIS, 3, wrong=0.1)
     converse(asker, SPECIES, 8)
-    table = asker._beliefs[np.arange(150)]
-    a, b = next((a, b) for a, b in product(range(50), range(50, 100)) if table[a] @ table[b] < 0.01)
-    asker.answer(a, b, "same")
-    [question] = asker.ask()
-    assert (question.kind, question.why, question.again) == ("pair", AGAIN, False)
-    assert {a, b} & {*question.rows}
-    assert pair_of(*question.rows) != (a, b)
-    reply(asker, question, SPECIES)
-    assert (a, b) not in {one.pair for one in settled(asker._state)[0].answers}
-
-
-def test_a_lone_surprising_pair_is_asked_again():
-    asker = Questioner(IRIS, 3, wrong=0.1)
     table = asker._beliefs[np.arange(150)]
     a, b = next((a, b) for a, b in product(range(50), range(50, 100)) if table[a] @ table[b] < 0.01)
     asker.answer(a, b, "same")

@@ -45,7 +45,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 """All strategies by name; "cover" is ours."""
 
 AUDITED = "A random pair, to measure how good the labels are."
-AGAIN = "An earlier answer about these points may be wrong, so it is tested."
+AGAIN = "The earlier answer about this pair surprised the model, so it asks again."
 BY_STRATEGY = "The chosen strategy asks about this pair next."
 
 
@@ -205,7 +205,7 @@ class Questioner:
         state, pairs = self._state, []
         for _ in range(q):
             believed, again = settled(state)
-            pair = self._strategy(believed) if again is None or again in pairs else again
+            pair = again or self._strategy(believed)
             if pair is None:
                 break
             pairs.append(pair)
@@ -257,8 +257,8 @@ class Questioner:
         for _ in range(n):
             believed, again = settled(state)
             question: Question | None
-            if again is not None and all(again != one.rows for one in questions):
-                question = Question("pair", again, AGAIN, seconds, again=bool(self.said.words(*again)))
+            if again is not None:
+                question = Question("pair", again, AGAIN, seconds, again=True)
             elif self._strategy is cover:
                 question = quick(believed, kinds)
             else:

@@ -264,13 +264,8 @@ def _rates(view: _View, rows: Ints, value: Floats, q: Floats) -> tuple[Floats, I
     undecided = view.undecided[order[:, :, None], order[:, None, :]]
     news = settings.news - q.max(axis=1)
     gain = gain_of_placing(sorted_q, possible, undecided, view.known.complete, n_classes, news)
-    seconds = [_seconds(view, k) + _tests(view, k) for k in range(1, order.shape[1] + 1)]
+    seconds = [_seconds(view, k) for k in range(1, order.shape[1] + 1)]
     return np.where(sorted_q > 0, value[:, None] * gain / seconds, -1.0), order
-
-
-def _tests(view: _View, n_cards: int) -> float:
-    """Seconds that it takes to test what will be wrong in a reply, each by a pair."""
-    return view.state.ground.wrong * n_cards * view.state.ground.settings.pair_seconds
 
 
 def _kind(view: _View, n_cards: int) -> Kind:
@@ -305,6 +300,4 @@ def _group(view: _View, g: int, rows: Ints, q: Floats, news: Floats) -> tuple[fl
         return None
     seconds = seconds_for("group", len(likely) + 1, settings)
     cards = rows[likely].tolist()
-    return float(gain[likely].sum()) / (seconds + _tests(view, len(cards))), Question(
-        "group", (anchor, *cards), CONFIRM, seconds
-    )
+    return float(gain[likely].sum()) / seconds, Question("group", (anchor, *cards), CONFIRM, seconds)

@@ -20,9 +20,8 @@ from linkmix.mixture import LinkMixture
 from linkmix.mixture.calibration import level, rows_to_measure, temperatures, tempered
 from linkmix.mixture.door import SeenColumns
 from linkmix.mixture.fitted import Fitted, review_links
-from linkmix.queries.answers import as_answers
 from linkmix.queries.cover import seeds
-from linkmix.queries.doubts import believed_links, consistent_links, settled
+from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.number import first_number, number_by_answers, with_number
 from linkmix.queries.state import Ground, RowProbabilities, State, squared_distances
 from linkmix.search import AutoLinkMixture, Budget
@@ -38,8 +37,6 @@ BUDGET = Budget(
     n_points=2000,
 )
 """First guesses, made once without the answers; shapes for every start, and for the consensus of the best ones."""
-NEARLY_CERTAIN = 0.999
-"""Confidence of answers that cannot all be right, but are taken as if they were."""
 NO_LINKS = Links()
 NO_ROWS = np.empty(0, dtype=np.int64)
 LEAST_LIKELY = 1e-12
@@ -156,33 +153,11 @@ def refit(state: State, before: Refit, spread: Floats) -> Refit:
         start = with_number(now, believed, rows, n_classes)
         guesses = tuple((name, found) for _, name, found in contest.given(NO_LINKS, None).guesses())
     named = [("now", start), *by_answers(believed, rows, contest.graphs), *guesses]
-    rivals = list[Candidate]()
-    if ground.wrong:
-        others = (("now", start), *guesses)
-        rivals = _if_certain(believed, consistent_links(state), rows, spread, nowhere, others)
     try:
-        return _best(contest, named, ground, rows, links, guesses, nowhere, before, rivals)
+        return _best(contest, named, ground, rows, links, guesses, nowhere, before)
     except InfeasibleLinks:
         contest = _contest(ground, rows, spread, links.at_most(ground.settings.believed), nowhere)
-        return _best(contest, named, ground, rows, links, guesses, nowhere, before, rivals)
-
-
-def _if_certain(
-    state: State, links: Links, rows: Ints, spread: Floats, nowhere: Ints, named: Sequence[tuple[str, Ints]]
-) -> list[Candidate]:
-    """The best candidate if links are certain, or nearly so if they cannot all be met; none if that fails.
-
-    If no link is certain, EM often leaves labels that meet nearly all: those that hold many rows together are few.
-    """
-    state = replace(state, answers=tuple(as_answers(links)))
-    for each in (links, links.at_most(NEARLY_CERTAIN)):
-        try:
-            contest = _contest(state.ground, rows, spread, each, nowhere)
-            starting = [named[0], *by_answers(state, rows, contest.graphs), *named[1:]]
-            return contest.run((PLAIN, name, labels) for name, labels in starting)[:1]
-        except InfeasibleLinks:
-            continue
-    return []
+        return _best(contest, named, ground, rows, links, guesses, nowhere, before)
 
 
 def by_answers(state: State, rows: Ints, graphs: list[Any]) -> Iterator[tuple[str, Ints]]:
@@ -289,13 +264,9 @@ def _best(
     guesses: tuple[tuple[str, Ints], ...],
     nowhere: Ints,
     before: Refit | None = None,
-    rivals: Sequence[Candidate] = (),
 ) -> Refit:
-    """The best of all starts and shapes, of rivals, and of the last fit as it is; its classes numbered as before."""
+    """The best of all starts and shapes, and of the last fit as it is; its classes numbered as before."""
     found = contest.run((PLAIN, name, labels) for name, labels in named)
-    for rival in map(contest.judged, rivals):
-        if _explained(contest, rival) > _explained(contest, found[0]) + ground.settings.certain_by:
-            found = [replace(rival, score=found[0].score), *found]
     if before is not None and before.n_classes == contest.n_classes:
         found = _unless_the_last_is_better(contest, found, before, rows, ground.settings.stay)
     best = found[0]
@@ -333,15 +304,10 @@ def _unless_the_last_is_better(
     last = contest.judged(
         Candidate(PLAIN, "now", shape, labels, before.parameters, evidence, before.log_likelihood, 0, 0.0)
     )
-    new, old = (_explained(contest, one) for one in (found[0], last))
-    return found if new > old + stay else [replace(last, score=found[0].score, finished=True), *found]
-
-
-def _explained(contest: Contest, one: Candidate) -> float:
-    """How well a candidate explains answers and structure, in nats."""
     settings = contest.budget.settings
     worth = settings.structure_of_categories if contest.levels else settings.structure
-    return one.evidence.log_probability + worth * one.evidence.structure
+    new, old = (one.evidence.log_probability + worth * one.evidence.structure for one in (found[0], last))
+    return found if new > old + stay else [replace(last, score=found[0].score, finished=True), *found]
 
 
 def _disagreement(found: list[Candidate], n_classes: int) -> float:

@@ -127,8 +127,6 @@ class State:
         A central row of each class of the first model.
     nowhere : frozenset of int
         Rows that are known to belong to no class; no answer here is about them.
-    in_vain : frozenset of tuple of int
-        Pairs that were asked about as often as may be, and the answers are not believed.
     """
 
     ground: Ground
@@ -136,7 +134,6 @@ class State:
     probabilities: RowProbabilities | Floats
     tentative: tuple[int, ...] = ()
     nowhere: frozenset[int] = frozenset()
-    in_vain: frozenset[Pair] = frozenset()
 
     @classmethod
     def after(
@@ -195,9 +192,9 @@ class State:
         return self.fold("known", Known)
 
     def set_aside(self) -> set[Pair]:
-        """Pairs not to ask about: someone was unsure about them, skipped them recently, or they were asked in vain."""
+        """Pairs not to ask about: someone was unsure about them or skipped them recently."""
         recent = len(self.answers) - self.ground.settings.skipped_for
-        return {*self.in_vain} | {
+        return {
             answer.pair
             for i, answer in enumerate(self.answers)
             if answer.said == "unsure" or (answer.said == "skip" and i >= recent)

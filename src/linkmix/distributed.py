@@ -6,7 +6,7 @@ recomputes its partitions. If all are lost, the fit waits for others, and says s
 """
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -35,7 +35,7 @@ from linkmix.tables import read_numbers
 
 BRANCHES = 8
 """Number of sums added in one task."""
-PATIENCE = 30.0
+PATIENCE = 10.0
 """Seconds without a result after which it is looked whether there are any workers."""
 
 T = TypeVar("T")
@@ -256,19 +256,25 @@ class _FreePartitions(FreeRows):
 
     def total(self, function: Callable[[Rows], Addable]) -> Addable | None:
         """Addable over all partitions, added in a tree."""
+        while True:
+            groups = list(self._groups())
+            future = self.client.compute(self._sum(function, groups))
+            if _wait(self.client, [future], {home for home, _ in groups if home}):
+                break
+        total: Addable | None = future.result()
+        self.bar.update()
+        return total
+
+    def _sum(self, function: Callable[[Rows], Addable], groups: list[tuple[str | None, list[Any]]]) -> Any:
         # The function is part of the graph: scattered data would be lost with a worker.
         now = delayed(function, name=f"linkmix-function-{uuid4().hex}", traverse=False)
         sums = []
-        for home, parts in self._groups():
+        for home, parts in groups:
             with dask.annotate(**({"workers": home, "allow_other_workers": True} if home else {})):  # type: ignore[attr-defined]
                 sums.append(_task("sums", _sums, parts, now))  # on the worker that has the rows, if it is still alive
         while len(sums) > 1:
             sums = [_task("add", _add, sums[first : first + BRANCHES]) for first in range(0, len(sums), BRANCHES)]
-        future = self.client.compute(sums[0])
-        _wait(self.client, [future])
-        total: Addable | None = future.result()
-        self.bar.update()
-        return total
+        return sums[0]
 
     def _groups(self) -> Iterator[tuple[str | None, list[Any]]]:
         """Partitions that are summed over in one task: those of one thread of a worker, as far as they are there.
@@ -290,23 +296,30 @@ class _FreePartitions(FreeRows):
                 yield home, parts[first : first + size]
 
 
-def _wait(client: Client, futures: list[Any]) -> None:
-    """Wait until futures are done, however long that takes; a warning if nobody is there to compute them."""
+def _wait(client: Client, futures: list[Any], homes: Set[str] = frozenset()) -> bool:
+    """Wait until futures are done, however long that takes; a warning if nobody is there to compute them.
+
+    Returns False if one of the workers that they were to be computed on has died. If all die at once, Dask never hands
+    such tasks to those that come after them, though it may: they have to be submitted again.
+    """
     warned = False
     while True:
         try:
             with client.as_current():
                 wait(futures, timeout=PATIENCE)
-            return
+            return True
         except TimeoutError:
-            if not warned and not client.nthreads():
-                warned, address = True, client.scheduler_info()["address"]
-                warnings.warn(
-                    f"the Dask cluster {address} has lost all of its workers, and the fit waits for others: start some "
-                    f"with 'dask worker {address}', or interrupt it",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
+            alive = set(client.nthreads())
+        if not alive and not warned:
+            warned, address = True, client.scheduler_info()["address"]
+            warnings.warn(
+                f"the Dask cluster {address} has lost all of its workers, and the fit waits for others: start some "
+                f"with 'dask worker {address}', or interrupt it",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        if alive and homes - alive:
+            return False
 
 
 def _gathered(client: Client, tasks: list[Any]) -> list[Any]:

@@ -82,7 +82,7 @@ def test_fit_knows_what_was_said(points_file, tmp_path, monkeypatch):
     assert labels[["p3", "p44"]].tolist() == [-1, -1]
     (tmp_path / "noise.csv").write_text("p3\np99\n")
     refused = CliRunner().invoke(main, told)
-    assert "line 2 names 'p99', which is not among the ids of the points" in refused.output
+    assert "line 2: 'p99' is not among the ids of the points" in refused.output
     refused = CliRunner().invoke(main, [part for part in told if part != "--noise"])
     assert "--known-noise has no effect without --noise: add --noise" in refused.output
     (tmp_path / "noise.csv").write_text("when,id\nnow,p3\n\n")

@@ -41,17 +41,24 @@ class Pool:
     def __post_init__(self) -> None:
         self._n = len(self.questions)
 
-    def serves(self, n: int, entries: int, model: Hashable) -> bool:
-        """Whether it has questions for ``n`` pages, and not too much was said since."""
-        return self.model == model and self._n >= n and entries - self.entries < n and bool(self.questions)
+    def serves(self, taken: Collection[frozenset[int]], n: int, entries: int, model: Hashable) -> bool:
+        """Whether it was chosen for ``n`` pages, not too much was said since, and a question is not taken.
+
+        If as many are taken as are ever chosen, any question will do.
+        """
+        left = self.questions if len(taken) >= MOST_APART else self._free(taken)
+        return self.model == model and self._n >= n and entries - self.entries < n and bool(left)
 
     def next(self, taken: Collection[frozenset[int]]) -> Question | None:
         """A question that is not taken; if all are, one of them in turn."""
-        found = next((one for one in self.questions if frozenset(one.rows) not in taken), None)
+        found = next(iter(self._free(taken)), None)
         if found is None and self.questions:
             found = self.questions[0]
             self.questions = [*self.questions[1:], found]
         return found
+
+    def _free(self, taken: Collection[frozenset[int]]) -> list[Question]:
+        return [one for one in self.questions if frozenset(one.rows) not in taken]
 
     def drop(self, question: Question) -> None:
         """Forget a question that was answered."""
@@ -107,7 +114,7 @@ class Pages:
         n = min(1 + len(taken), MOST_APART)
         wanted = tuple(kind for kind in KINDS if kind in kinds)
         pool = self._pools.get(wanted)
-        if n == 1 or pool is None or not pool.serves(n, entries, model):
+        if n == 1 or pool is None or not pool.serves(taken, n, entries, model):
             pool = self._pools[wanted] = Pool(ask(n, wanted), entries, model)
         found = pool.next(taken)
         if found is not None:

@@ -1,6 +1,8 @@
 """Programs that answer: batches, threads, repeats, budgets, and what becomes of bad answers."""
 
 import copy
+import os
+import signal
 import threading
 import time
 from itertools import pairwise
@@ -11,6 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 from linkmix.queries import Answer, BadAnswer, PairQuestion, Questioner, Reply, Tally, run
+from linkmix.queries.asking import QuestionerDesk
 
 X, TRUTH = (every[::2] for every in load_iris(return_X_y=True))
 
@@ -243,6 +246,21 @@ def test_an_interrupt_keeps_what_has_come(asker):
     with pytest.raises(KeyboardInterrupt):
         run(asker, Streaming(), 20, progress=interrupt)
     assert len(asker.said) >= 3
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+def test_an_interrupt_while_an_answer_is_kept_loses_nothing(asker):
+    class Interrupted(QuestionerDesk):
+        def keep(self, *answer, **votes):
+            if len(self.asker.said) == 4:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.05)  # the main thread gets it now
+            super().keep(*answer, **votes)
+
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        run(Interrupted(asker), Truthful(), budget=40, progress=seen.append)
+    assert seen[-1].answered == len(asker.said) >= 5
 
 
 def test_an_error_of_the_program_is_raised_and_earlier_answers_are_kept(asker):

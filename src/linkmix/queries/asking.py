@@ -4,6 +4,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Protocol
@@ -219,8 +220,7 @@ def run(
             talk.hear(talk.events.get())
             progress(talk.outcome)
     finally:  # also if a person interrupts: what has come is kept
-        talk.hear_the_rest()
-        talk.keep_votes()
+        talk.close()
         progress(talk.outcome)
     if talk.failure is not None:
         raise talk.failure
@@ -230,7 +230,11 @@ def run(
 
 
 class _Talk:
-    """A conversation with one or several answerers. They work in threads; all else happens in the thread of `run`."""
+    """A conversation with one or several answerers.
+
+    They work in threads. Answers are kept in another one, that of the clerk: Ctrl-C is raised in the main thread, at any
+    place, and would leave an answer counted and not kept. All else happens in the thread of `run`.
+    """
 
     def __init__(
         self,
@@ -248,6 +252,7 @@ class _Talk:
         self.idle, self.n_busy = list(answerers), 0
         self.events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self.failure: BaseException | None = None
+        self._clerk = ThreadPoolExecutor(1)
         self._begin = time.monotonic()
         self._outcome = Outcome(tally=tally)
         self._random = np.random.default_rng(seed)
@@ -314,7 +319,7 @@ class _Talk:
         """Take what came from an answerer: a reply, or the end of its batch."""
         if not isinstance(event, _Ended):
             try:
-                self._take(event)
+                self._clerk.submit(self._take, event).result()
             except BadAnswer as error:
                 self.failure = self.failure or error
             return
@@ -369,18 +374,23 @@ class _Talk:
     def _learn(self, tally: Tally) -> None:
         self._outcome = replace(self._outcome, tally=tally)
 
-    def keep_votes(self) -> None:
-        """Keep votes that do not agree yet, when no more can come."""
-        for question, votes in self._votes.values():
-            self.desk.set_aside(question, votes)
-        self._votes.clear()
+    def close(self) -> None:
+        """Keep the replies that have come already, and votes that do not agree yet, since no more can come."""
+        rest = self._clerk.submit(self._take_the_rest)
+        self._clerk.shutdown()
+        rest.result()
 
-    def hear_the_rest(self) -> None:
-        """Keep the replies that have come already."""
+    def _take_the_rest(self) -> None:
         while not self.events.empty():
             event = self.events.get()
             if isinstance(event, Reply):
-                self.hear(event)
+                try:
+                    self._take(event)
+                except BadAnswer as error:
+                    self.failure = self.failure or error
+        for question, votes in self._votes.values():
+            self.desk.set_aside(question, votes)
+        self._votes.clear()
 
 
 @dataclass(frozen=True)

@@ -232,8 +232,8 @@ def run(
 class _Talk:
     """A conversation with one or several answerers.
 
-    They work in threads. Answers are kept in another one, that of the clerk: Ctrl-C is raised in the main thread, at any
-    place, and would leave an answer counted and not kept. All else happens in the thread of `run`.
+    They work in threads. Answers are kept in another one, the thread of the clerk: Ctrl-C is raised in the main thread,
+    at any place, and would leave an answer counted and not kept. All else happens in the thread of `run`.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test browser sanitize torture lowest lock reproduce format clean
+.PHONY: help run test browser sanitize torture lowest lock wheels reproduce format clean
 
 help:
 	@echo "make run     run the demo (linkmix demo)"
@@ -18,6 +18,7 @@ help:
 	@echo "make torture    try EXAMPLES=10000 random problems and damaged files, and kill servers and commands KILLS=200 times"
 	@echo "make lowest  run the tests of the library with the lowest versions of all that it needs"
 	@echo "make lock    write requirements-dev.lock anew, with the newest versions of all that make test needs"
+	@echo "make wheels  build the source distribution and the wheels of all systems into dist/, and try them"
 	@echo "make format  format the code, apply the safe fixes of the linter"
 	@echo "make clean   remove $(VENV), caches, builds and the demo output"
 
@@ -85,6 +86,25 @@ lock: $(VENV)/pyvenv.cfg
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --upgrade --no-header --no-annotate \
 		--no-emit-index-url --no-emit-package linkmix pyproject.toml >> requirements-dev.lock
 
+# The wheel of this system is installed into an environment of its own, and tried without the sources.
+WHEEL := build/wheel
+wheels: $(VENV)/pyvenv.cfg
+	$(PIP_INSTALL) auditwheel build check-jsonschema twine ziglang zizmor
+	rm -rf dist $(WHEEL)
+	mkdir -p $(WHEEL)
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/zizmor --offline --config .github/zizmor.yml .github/workflows
+	$(BIN)/python packaging/wheels.py --out dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/auditwheel show dist/*manylinux2014_x86_64.whl
+	$(BIN)/python -m venv $(WHEEL)/environment
+	$(WHEEL)/environment/bin/python -m pip install --quiet --disable-pip-version-check --find-links dist \
+		'linkmix[app,dask,experiments,xlsx]' pytest pytest-xdist hypothesis polars
+	tar --extract --strip-components=1 --directory $(WHEEL) --file dist/linkmix-*.tar.gz
+	rm -rf $(WHEEL)/src
+	cd $(WHEEL) && OMP_NUM_THREADS=1 environment/bin/python -m pytest -n 2 $(LOWEST_TESTS) tests/native
+
 reproduce: $(VENV)/.installed-app,experiments
 	$(BIN)/linkmix reproduce --trials 100
 
@@ -107,6 +127,7 @@ $(VENV)/pyvenv.cfg:
 # lacks one of its versions gives the newest ones instead, which is said.
 $(VENV)/.installed-%: pyproject.toml setup.py requirements-dev.lock src/linkmix/native/core.c \
 		$(wildcard src/linkmix/native/*.h) | $(VENV)/pyvenv.cfg
+	@rm -f src/linkmix/native/_core.*
 	@echo "Installing linkmix[$*] into $(VENV); the first time takes a minute or two"
 	@$(PIP_INSTALL) --constraint requirements-dev.lock --editable '.[$*]' || { \
 		echo "The versions of requirements-dev.lock are not to be had here: installing the newest ones"; \

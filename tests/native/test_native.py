@@ -642,3 +642,22 @@ def test_what_does_not_fit_together_is_refused_and_not_read_past_its_end():
         )
     with pytest.raises(ValueError, match="no instruction set"):
         core.use("abacus")
+
+
+def test_a_missing_core_is_said_once_with_the_remedy():
+    script = """
+import sys, warnings
+sys.modules["linkmix.native._core"] = None
+from linkmix import AutoLinkMixture, LinkMixture
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    LinkMixture(2).fit([[0.0], [1.0], [5.0], [6.0]])
+    LinkMixture(2).fit([[0.0], [1.0], [5.0], [6.0]])
+    AutoLinkMixture(2).fit([[0.0], [1.0], [5.0], [6.0]])
+print(*[f"{one.filename}: {one.message}" for one in said], sep="\\n")
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "LINKMIX_NATIVE"}
+    for more, n_said in ({}, 1), ({"LINKMIX_NATIVE": "0"}, 0):
+        done = subprocess.run([sys.executable, "-c", script], env=environment | more, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.split("<string>: ")) - 1 == done.stdout.count("install a wheel") == n_said

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import make_constraint
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from linkmix import native
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, check_sample_weight
 from linkmix.basics.errors import InfeasibleLinks, LinkConflict
@@ -139,6 +140,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
             The fitted estimator. If anything fails, an earlier fit stays as it was.
         """
         self.check_settings()
+        native.warn_if_missing()
         bound = links is None and must_link is None and cannot_link is None
         given = as_links(self.links if bound else links, must_link, cannot_link, ids=ids, rows=rows, X=X)
         coded = self._code(X)

@@ -9,6 +9,7 @@ sums of the chunks are added in order, so that no digit of a result depends on t
 """
 
 import os
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -194,7 +195,9 @@ def _load() -> ModuleType | None:
         return None
     try:
         core = import_module("linkmix.native._core")
-    except ImportError:
+    except ImportError as error:
+        global _missing
+        _missing = str(error)
         return None
     if wanted != "1":
         core.use(wanted)
@@ -210,6 +213,7 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
+_missing = ""
 _core = _load()
 _threads = _processors()
 
@@ -217,6 +221,19 @@ _threads = _processors()
 def active() -> bool:
     """Whether the native core is used."""
     return _core is not None
+
+
+def warn_if_missing() -> None:
+    """Say once that fits are slow, if the core should be there and is not."""
+    global _missing
+    if _missing and _core is None:
+        reason, _missing = _missing, ""
+        warnings.warn(
+            f"linkmix computes with NumPy, 20 to 70 times slower, because its compiled core is missing ({reason}): "
+            "install a wheel (pip install --only-binary linkmix linkmix), or a C compiler (gcc or clang) and linkmix "
+            "again; LINKMIX_NATIVE=0 in the environment says that it is meant so",
+            stacklevel=3,
+        )
 
 
 def levels() -> list[str]:
@@ -227,7 +244,7 @@ def levels() -> list[str]:
 def description() -> str:
     """What computes, in a few words."""
     if _core is None:
-        return "NumPy (the native core is not built, or LINKMIX_NATIVE=0)"
+        return "NumPy (the native core is missing, or LINKMIX_NATIVE=0)"
     best = _core.use("base")
     _core.use(best)
     return f"native core, {best}, {_threads} thread{'s' if _threads > 1 else ''}"

@@ -10,6 +10,7 @@
 #include <Python.h>
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -227,6 +228,7 @@ static double digamma(double x)
 
 #if (defined(__x86_64__) || defined(__i386__)) && !defined(LINKMIX_BASE_ONLY)
 #define HAS_X86
+#include <cpuid.h>
 #include <immintrin.h>
 #define SINGLE 0
 #define W 4
@@ -305,16 +307,28 @@ static const Level LEVELS[] = {
 static const Level *chosen = NULL;
 #define level __atomic_load_n(&chosen, __ATOMIC_RELAXED)
 
+/* Asked of the processor itself: what compilers offer for this needs a library of their own. */
 static int supported(int i)
 {
 #ifdef HAS_X86
-    __builtin_cpu_init();
+    unsigned a, b, c, d, saved, above;
+    if (i == 0)
+        return 1;
+    if (!__get_cpuid(1, &a, &b, &c, &d))
+        return 0;
+    const unsigned fma = 1u << 12, popcnt = 1u << 23, osxsave = 1u << 27;
+    if ((c & (fma | popcnt | osxsave)) != (fma | popcnt | osxsave))
+        return 0;
+    __asm__ volatile("xgetbv" : "=a"(saved), "=d"(above) : "c"(0)); /* registers that the system keeps */
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return 0;
+    const unsigned avx2 = 1u << 5, avx512f = 1u << 16, avx512dq = 1u << 17;
     if (i == 1)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (i == 2)
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma");
-#endif
+        return (saved & 0x06) == 0x06 && (b & avx2);
+    return (saved & 0xe6) == 0xe6 && (b & avx512f) && (b & avx512dq);
+#else
     return i == 0;
+#endif
 }
 
 #include "network.h"

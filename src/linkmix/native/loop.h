@@ -384,7 +384,7 @@ static int read_links(PyObject *links, Held *held, Run *r)
     const Long M = r->M, n = r->linked.rows.n;
     PyObject *o[5];
     double *numbers[3];
-    r->networked = PyTuple_Check(links) && PyTuple_GET_SIZE(links) == 6;
+    r->networked = PyTuple_Check(links) && PyTuple_Size(links) == 6;
     if (!r->networked) {
         Pairs *q = &r->pairs;
         if (!PyArg_ParseTuple(links, "OOOd", &o[0], &o[1], &o[2], &r->constant) ||

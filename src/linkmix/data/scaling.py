@@ -10,6 +10,7 @@ from it. But a narrow class inside a wide one is best seen without this, so the 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.random import RandomState
 
 from linkmix import native
 from linkmix.basics.arrays import Array, Floats, Ints
@@ -245,6 +246,36 @@ class Scaling:
         width, middle = self.width[list(axes)], self.middle[list(axes)]
         with np.errstate(over="ignore"):
             return np.where(width > 0, middle + width * np.sinh(np.where(width > 0, values, 0.0)), values)
+
+    def back(self, Z: Array, random: RandomState) -> Floats:
+        """Rows in their own units that scale to these: the inverse, up to what scaling leaves out.
+
+        Columns that were left out have their centre. What components leave out is drawn: Gaussian noise, the same in
+        all directions.
+
+        Examples
+        --------
+        >>> one, zero = np.ones(1), np.zeros(1)
+        >>> scaling = Scaling(zero + 2, one * 3, zero + 1, one)
+        >>> scaling.back(scaling(np.array([[0.5], [1e6]])), np.random.RandomState(0)).ravel().round(6).tolist()
+        [0.5, 1000000.0]
+        """
+        if self.n_codes and self.components is not None:
+            n = len(self.components)
+            return np.concatenate([self.numbers.back(Z[:, :n], random), Z[:, n:]], axis=1)
+        used = self.scale > 0
+        if self.components is not None:
+            rows = self.components[:, used]
+            length = np.linalg.norm(rows, axis=1)
+            across = rows / length[:, None]
+            left = random.normal(scale=np.sqrt(self.noise), size=(len(Z), rows.shape[1]))
+            Z = (Z / length) @ across + left - left @ across.T @ across
+        X = np.repeat(self.center[None], len(Z), axis=0)
+        X[:, used] += self.scale[used] * Z
+        calm = used & (self.width > 0)
+        with np.errstate(over="ignore"):
+            X[:, calm] = self.middle[calm] + self.width[calm] * np.sinh(X[:, calm])
+        return X
 
     def log_slope(self, X: Array) -> Floats:
         """Log-determinant of the Jacobian at each row; only known values count.

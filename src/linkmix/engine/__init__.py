@@ -2,7 +2,7 @@
 
 from linkmix.engine.acceleration import pays
 from linkmix.engine.loop import fit
-from linkmix.engine.prediction import NOISE, Mixture, class_log_joint, mixture_of, most_probable_classes
+from linkmix.engine.prediction import NOISE, Mixture, class_log_joint, mixture_of, most_probable_classes, sample
 from linkmix.engine.steps import (
     cluster_log_joint,
     expect,
@@ -35,4 +35,5 @@ __all__ = [
     "most_probable_classes",
     "pays",
     "renumber",
+    "sample",
 ]

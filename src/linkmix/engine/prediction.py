@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 import numpy as np
+from numpy.random import RandomState
 from scipy.special import expit
 
 from linkmix import native
@@ -146,6 +147,24 @@ def mixture_of(density: Density[Any, Any], parameters: Parameters, view: Scaling
     of_classes = replace(parameters, components=own.clean)
     background = Mixture(density.density, of_noise, view)
     return Mixture(density.density, of_classes, view, background, own.share)
+
+
+def sample(
+    density: Density[Any, Any], parameters: Parameters, n_samples: int, random: RandomState
+) -> tuple[Array, Ints]:
+    """Draw rows from a mixture, in the order of their classes.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    classes : ndarray of shape (n_samples,)
+        Classes from 0.
+    """
+    weights = parameters.class_weights[:, None] * parameters.cluster_weights  # (M, K), or (M, C)
+    counts = random.multinomial(n_samples, weights.ravel() / weights.sum())
+    n_components = weights.shape[1] if parameters.shared_clusters else weights.size
+    rows = [density.sample(parameters.components, c % n_components, count, random) for c, count in enumerate(counts)]
+    return np.concatenate(rows), np.repeat(np.arange(len(counts)) // weights.shape[1], counts)
 
 
 def class_log_joint(density: Density[Any, Any], parameters: Parameters, X: Array) -> Floats:

@@ -3,18 +3,17 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.basics.checks import Constraints, check_number
+from linkmix.basics.checks import Constraints
 from linkmix.columns import describe, learn, needs_recipe
 from linkmix.couplings import Coupling
 from linkmix.data.blocks import Door, Table
@@ -25,8 +24,9 @@ from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, Start, at_hand, best_fit, bind, few_threads, fresh_starts, part
 from linkmix.links import Links
 from linkmix.links.checks import as_links, check_links
-from linkmix.mixture.door import LinkEstimator, PointsLike, Request, names_in
+from linkmix.mixture.door import PointsLike, Request, names_in
 from linkmix.mixture.fitted import Fitted, each_row, finished, label_points, settled, trusted
+from linkmix.mixture.generative import Generative
 from linkmix.mixture.settings import (
     CONSTRAINTS,
     accelerates,
@@ -43,7 +43,7 @@ FEW_ROWS = 1000
 """Rows outside memory by which a second fit tells whether it can start from the first."""
 
 
-class LinkMixture(LinkEstimator):
+class LinkMixture(Generative):
     """Mixture model in which must-links and cannot-links are part of the likelihood.
 
     Each class is a mixture of ``clusters_per_class`` clusters, Gaussian by default. A must-link is a pair of points
@@ -312,23 +312,6 @@ class LinkMixture(LinkEstimator):
         check_is_fitted(self)
         return np.asarray(self._parameters.reliability)
 
-    def log_likelihood(self, X: PointsLike, links: Links | None = None) -> float:
-        """Log-likelihood J of the fitted parameters on any points and links.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or Blocks
-            The points.
-        links : Links, optional
-            Links between rows of `X`.
-
-        Returns
-        -------
-        float
-            Sum over free points and links, as in the fit.
-        """
-        return self._log_likelihood(self._seen(X), links)
-
     def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float:
         n_classes = len(self.class_weights_)
         links = trusted(as_links(links), self.annotator_reliability_)
@@ -339,67 +322,6 @@ class LinkMixture(LinkEstimator):
         data = part(Knowledge(points, links), keep_linked=self.linked_points == "both")
         parameters = replace(self._parameters, reliability=model.coupling.first_reliability())
         return engine.expect(model, data, parameters).log_likelihood
-
-    def bic(self, X: PointsLike, links: Links | None = None) -> float:
-        """Bayesian information criterion; lower is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or Blocks
-            The points.
-        links : Links, optional
-            Links between rows of `X`.
-
-        Returns
-        -------
-        float
-            ``-2 J + n_parameters log n_samples``.
-        """
-        points = self._seen(X)
-        return -2 * self._log_likelihood(points, links) + self._n_parameters() * float(np.log(len(points)))
-
-    def aic(self, X: PointsLike, links: Links | None = None) -> float:
-        """Akaike information criterion; lower is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or Blocks
-            The points.
-        links : Links, optional
-            Links between rows of `X`.
-
-        Returns
-        -------
-        float
-            ``-2 J + 2 n_parameters``.
-        """
-        return -2 * self.log_likelihood(X, links) + 2 * self._n_parameters()
-
-    def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
-        """Draw points from the mixture.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of points.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            The points, in order of their classes.
-        y : ndarray of shape (n_samples,)
-            Their classes, entries of ``classes_``.
-        """
-        check_is_fitted(self)
-        check_number("n_samples", n_samples, Integral, 1)
-        random = check_random_state(self.random_state)
-        weights = self.class_weights_[:, None] * self.cluster_weights_  # (M, K), or (M, C)
-        counts = random.multinomial(n_samples, weights.ravel() / weights.sum())
-        n_components = self._n_components()
-        density, components = self._fitted_density, self._parameters.components
-        X = [density.sample(components, c % n_components, count, random) for c, count in enumerate(counts)]
-        y = np.repeat(np.arange(len(counts)) // weights.shape[1], counts)
-        return np.concatenate(X), self._classes_of(y)
 
     def __sklearn_tags__(self) -> Tags:
         """Say whether missing values are allowed."""
@@ -543,6 +465,9 @@ class LinkMixture(LinkEstimator):
     def _n_components(self) -> int:
         pooled = self._parameters.shared_clusters
         return int(self.cluster_weights_.shape[1] if pooled else self.cluster_weights_.size)
+
+    def _sample(self, n_samples: int, random: RandomState) -> tuple[Array, Ints]:
+        return engine.sample(self._fitted_density, self._parameters, n_samples, random)
 
     def _n_parameters(self) -> int:
         # M - 1 class weights, and in each class one cluster weight fewer than there are clusters.

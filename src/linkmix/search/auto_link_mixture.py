@@ -12,19 +12,20 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from linkmix import engine
-from linkmix.basics.arrays import Array, Floats
+from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.columns import mostly_truth_values, needs_recipe
 from linkmix.couplings.review import links_to_review_by
 from linkmix.couplings.statements import FIRST_RELIABILITY
-from linkmix.data.blocks import Door
+from linkmix.data.blocks import Door, Table
 from linkmix.data.scaling import Scaling
 from linkmix.engine.fitting import few_threads, naming_rows
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.calibration import left_out_together, level, quality, temperatures, tempered
-from linkmix.mixture.door import LinkEstimator, PointsLike, Request
+from linkmix.mixture.door import PointsLike, Request
 from linkmix.mixture.fitted import each_row, trusted
+from linkmix.mixture.generative import Generative
 from linkmix.search.belief import search
 from linkmix.search.budgets import BUDGETS, Budget
 from linkmix.search.contest import place_of
@@ -33,7 +34,7 @@ from linkmix.search.settings import SearchSettings
 from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of, probabilities_of, views_of
 
 
-class AutoLinkMixture(LinkEstimator):
+class AutoLinkMixture(Generative):
     """Mixture with links that chooses its start and its shape by the links.
 
     Fits mixtures of Gaussian and Student-t clusters, one or several per class, from many first guesses, and takes the
@@ -369,14 +370,30 @@ class AutoLinkMixture(LinkEstimator):
 
     def _committee(self) -> Committee:
         """The members as mixtures of points in the units of the user."""
+        view = self._view()
+        temperatures = getattr(self, "temperatures_", np.ones(len(self.estimators_)))
+        return Committee([member.mixture(view) for member in self.estimators_], self._places, temperatures)
+
+    def _view(self) -> Scaling:
+        """How the winner sees the points."""
         check_is_fitted(self)
         # Models from early files have neither compressed tails nor components nor temperatures.
         none = np.zeros_like(self.center_)
         tails = getattr(self, "middle_", none), getattr(self, "width_", none)
         components = getattr(self, "components_", None), getattr(self, "noise_variance_", 0.0)
-        view = Scaling(self.center_, self.scale_, *tails, *components, getattr(self, "_n_codes", 0))
-        temperatures = getattr(self, "temperatures_", np.ones(len(self.estimators_)))
-        return Committee([member.mixture(view) for member in self.estimators_], self._places, temperatures)
+        return Scaling(self.center_, self.scale_, *tails, *components, getattr(self, "_n_codes", 0))
+
+    def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float:
+        view = self._view()
+        scaled = self.best_estimator_._log_likelihood(view.of(points), links)
+        return scaled + float(each_row(view.log_slope, points).sum())
+
+    def _sample(self, n_samples: int, random: RandomState) -> tuple[Array, Ints]:
+        X, classes = self.best_estimator_._sample(n_samples, random)
+        return self._view().back(X, random), classes
+
+    def _n_parameters(self) -> int:
+        return self.best_estimator_._n_parameters()
 
     def _progress(self, results: Iterable[Any], total: int) -> Iterable[Any]:
         if self.verbose:

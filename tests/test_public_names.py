@@ -48,6 +48,17 @@ def test_link_mixture_loads_nothing_of_scikit_learn_but_its_base():
     assert not {"matplotlib", "plotly", "linkmix.search", "linkmix.tables"} & set(loaded)
 
 
+@pytest.mark.parametrize(("name", "most"), [("LinkMixture", 140), ("AutoLinkMixture", 180)])
+def test_importing_an_estimator_loads_few_modules(name, most):
+    """The time of an import grows with what it loads, and can be counted where clocks cannot be trusted."""
+    script = (
+        "import sys, numpy, scipy, sklearn.base; before = len(sys.modules); "
+        f"from linkmix import {name}; print(len(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert 50 < int(done.stdout) <= most
+
+
 @pytest.mark.parametrize(
     ("function", "names"),
     [

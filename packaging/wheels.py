@@ -61,7 +61,8 @@ def copy_headers(folder: Path) -> None:
     for path in (ROOT / "src" / "linkmix" / "native").glob("*.[ch]"):
         names.update(re.findall(r"\bPy[A-Z]\w+|\bPy_\w+", path.read_text()))
     exports = [f"{name} DATA" if name.startswith("PyExc_") else name for name in sorted(names)]
-    exports += ["_Py_NoneStruct DATA", "_Py_TrueStruct DATA", "_Py_FalseStruct DATA", "_Py_Dealloc", "Py_DecRef"]
+    exports += ["_Py_NoneStruct DATA", "_Py_TrueStruct DATA", "_Py_FalseStruct DATA", "_Py_Dealloc"]  # behind macros
+    exports += ["Py_DecRef", "PyType_GetFlags", "_PyArg_ParseTuple_SizeT", "_Py_BuildValue_SizeT"]
     (folder / "python3.def").write_text("\n".join(["LIBRARY python3.dll", "EXPORTS", *exports, ""]))
     tool = [sys.executable, "-m", "ziglang", "dlltool", "-m", "i386:x86-64"]
     _run([*tool, "-d", str(folder / "python3.def"), "-l", str(folder / "python3.lib")])

@@ -42,7 +42,8 @@ BUDGET = Budget(
 )
 """First guesses, made once without the answers; shapes for every start, and for the consensus of the best ones."""
 SPREAD = ("E2CP", "E2CP, one scale", "E2CP, sparse", "E2CP, sparse, one scale")
-"""Guesses that are made with answers that may be wrong."""
+"""Guesses with answers that may be wrong. By the last of 160 questions to pendigits, draws 0 and 1, a tenth wrong, with
+starts and shapes as they are .811 and .909 (adjusted Rand index); with `by_answers` as well .732 on draw 0."""
 Start = tuple[str, str, Ints]
 """Name of the view, name of the guess, and its labels."""
 NO_LINKS = Links()
@@ -147,7 +148,8 @@ def first_fit(ground: Ground, points: Prepared, labels: Ints | None = None, link
 def refit(state: State, before: Refit, points: Prepared) -> Refit:
     """Fit to all answers: from where the last fit ended, from the answers alone, and from the first guesses.
 
-    The number of classes is that of the state, unless the answers need more, or it is not known.
+    Where answers may be wrong, guesses with the answers as links take the place of the answers alone. The number of
+    classes is that of the state, unless the answers need more, or it is not known.
     """
     links = believed_links(state, state.ground.settings.trust)
     believed, _ = settled(state)

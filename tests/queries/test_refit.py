@@ -100,3 +100,54 @@ def test_an_answer_on_which_many_rows_hang_is_asked_for_again():
     assert settled(state.with_answer(0, 7, "same"))[1] is None  # a second one holds them together
     assert settled(state.with_answer(3, 4, "same"))[1] is None
     assert settled(state.with_answer(3, 4, "different"))[1] == (3, 4)
+
+
+def starts_of(asker):
+    return set(asker.model.leaderboard_["start"].tolist())
+
+
+def test_answers_that_may_be_wrong_make_no_labels_to_start_from():
+    copied, linked = {"nearest answer", "spread answers"}, {"E2CP", "E2CP, sparse"}
+    for wrong, made, not_made in ((0.0, copied, linked - {"E2CP, sparse"}), (0.1, linked, copied)):
+        asker = Questioner(IRIS, 3, wrong=wrong)
+        converse(asker, SPECIES, 20)
+        asker.refit()
+        assert made <= starts_of(asker)
+        assert not not_made & starts_of(asker)
+
+
+def tables():
+    """Two classes each: in a long tail, in a few of many columns, and beside categories."""
+    random, truth = np.random.default_rng(0), np.repeat([0, 1], 60)
+    near = random.normal(size=(120, 2)) + 4 * truth[:, None]
+    pandas = pytest.importorskip("pandas")
+    kind = np.where(truth == (random.random(120) < 0.1), "red", "blue")
+    return truth, {
+        "calm": np.exp(near),
+        "components": near @ random.normal(size=(2, 60)) + 0.3 * random.normal(size=(120, 60)),
+        "plain": pandas.DataFrame({"a": near[:, 0], "b": near[:, 1], "kind": kind}),
+    }
+
+
+@pytest.mark.parametrize("view", ["calm", "components", "plain"])
+@pytest.mark.parametrize("wrong", [0.0, 0.1])
+def test_refits_see_the_points_as_the_search_does(view, wrong):
+    truth, points = tables()
+    asker = Questioner(points[view], 2, wrong=wrong)
+    converse(asker, truth, 20)
+    asker.refit()
+    assert view in asker.model.leaderboard_["columns"]
+    assert adjusted_rand_score(truth, asker.model.predict(points[view])) > 0.9
+    np.testing.assert_allclose(asker.model.predict_proba(points[view]), asker.probabilities, atol=1e-8)
+    again = asker.model.predict(points[view])
+    free = np.setdiff1d(np.arange(120), asker.links.points)
+    np.testing.assert_array_equal(asker.labels[free], again[free])
+
+
+def test_beside_categories_answers_that_may_be_wrong_go_over_no_graph_of_few_neighbours():
+    truth, points = tables()
+    asker = Questioner(points["plain"], 2, wrong=0.1)
+    converse(asker, truth, 20)
+    asker.refit()
+    assert "E2CP" in starts_of(asker)
+    assert "E2CP, sparse" not in starts_of(asker)

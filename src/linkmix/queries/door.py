@@ -9,19 +9,21 @@ from sklearn.utils import check_array
 
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.columns import Coded, Recipe, code, needs_recipe
-from linkmix.data.scaling import Scaling
+from linkmix.data.scaling import Scaling, scalings
 from linkmix.data.summary import summarise
 from linkmix.engine.starts import without_gaps
 from linkmix.mixture.door import PointsLike
+from linkmix.search.settings import SETTINGS
+from linkmix.search.spaces import indicators
 
 
 class Prepared(NamedTuple):
     """Points as a questioner sees them."""
 
-    X: Floats  # in their own units, codes in the last columns; NaN where a value is missing
-    seen: Floats  # columns of unit variance without gaps, codes as they are
+    X: Floats  # in their own units, numbers without gaps, codes in the last columns
+    Z: Floats  # columns of unit variance by which distances are measured, categories as indicators
     levels: tuple[int, ...]  # of each column of codes
-    scaling: Scaling
+    views: Mapping[str, Scaling]  # the ways in which mixtures look at the points
     recipe: Recipe | None
 
 
@@ -44,13 +46,13 @@ def prepare(X: PointsLike, kinds: Mapping[str, str]) -> Prepared:
     points: Floats = check_array(array, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
     levels = () if coded is None else coded.levels
     n_numbers = points.shape[1] - len(levels)
-    columns = summarise(without_gaps(points[:, :n_numbers]))
-    scaling = Scaling.plain(
-        np.append(columns.mean, np.zeros(len(levels))), np.append(columns.scale, np.ones(len(levels))), len(levels)
-    )
-    seen = points.copy()
-    seen[:, :n_numbers] = columns.standardise(without_gaps(points[:, :n_numbers]))
-    return Prepared(points, seen, levels, scaling, None if coded is None else coded.recipe)
+    numbers = without_gaps(points[:, :n_numbers])
+    points = np.concatenate([numbers, points[:, n_numbers:]], axis=1)
+    Z = points.copy()
+    Z[:, :n_numbers] = summarise(numbers).standardise(numbers)
+    views = scalings(points, SETTINGS, len(levels))
+    recipe = None if coded is None else coded.recipe
+    return Prepared(points, indicators(Z, levels) if levels else Z, levels, views, recipe)
 
 
 def checked_labels(labels: ArrayLike, n_rows: int, n_classes: int | None, least: int = 0) -> Ints:

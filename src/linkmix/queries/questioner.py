@@ -22,11 +22,18 @@ from linkmix.queries.doubts import believed_links, settled
 from linkmix.queries.number import groups_apart, likely_number
 from linkmix.queries.questions import KINDS, Kind, Question, answers_to
 from linkmix.queries.quick import quick
-from linkmix.queries.refit import Refit, as_estimator, doubtful_links, first_fit, labels_with_answers, refit
+from linkmix.queries.refit import (
+    Refit,
+    Snapshot,
+    as_estimator,
+    doubtful_links,
+    first_fit,
+    labels_with_answers,
+    refit,
+)
 from linkmix.queries.settings import QuestionSettings
 from linkmix.queries.state import Ground, State
 from linkmix.search import AutoLinkMixture
-from linkmix.search.spaces import indicators
 
 Strategy = Callable[[State], tuple[int, int] | None]
 """Picks a pair of rows from the state; None if nothing is left to ask."""
@@ -144,31 +151,27 @@ class Questioner:
         if not 0 <= wrong < 0.5:
             raise ValueError(f"wrong={wrong!r} is not a share from 0 to below 0.5: give the share of wrong answers")
         self._points = prepare(X, kinds or {})
-        n, levels = len(self._points.X), self._points.levels
+        n = len(self._points.X)
         self._wish: list[int | None] = [self._checked_number(n_classes)]  # shared by copies of this object
         given = Links() if links is None else links
         given.check_rows(n)
         given.check_consistent()
-        self._scale = self._points.scaling.scale
-        seen = self._points.seen
         order = np.random.RandomState(random_state).permutation(n)
         self._ground = Ground(
-            indicators(seen, levels) if levels else seen,
+            self._points.Z,
             np.sort(order[:max_candidates]),
             2 if n_classes is None else int(n_classes),
             float(wrong),
             int(random_state),
             QuestionSettings() if settings is None else settings,
-            seen if levels else None,
-            levels,
             bool(noise),
             n_classes is None,
         )
         self._strategy = STRATEGIES[strategy]
         begin = None if labels is None else checked_labels(labels, n, n_classes)
-        self._fit = first_fit(self._ground, self._scale, begin, given)
+        self._fit = first_fit(self._ground, self._points, begin, given)
         self._ground = self._ground.with_classes(self._fit.n_classes, n_classes is None)
-        self._beliefs = self._fit.probabilities(self._ground.X)
+        self._beliefs = self._fit.probabilities(self._points.X)
         self._tentative = leaders(self._ground, self._beliefs)
         answers = as_answers(given)
         self.said = Answers(answers, wrong=float(wrong))
@@ -386,14 +389,14 @@ class Questioner:
         """Fit the model to all answers. To do this in another thread, use `snapshot`, `fit` and `adopt`."""
         self.adopt(self.fit(self.snapshot()))
 
-    def snapshot(self) -> tuple[State, Refit, Floats]:
+    def snapshot(self) -> Snapshot:
         """Everything that a refit needs. Later answers do not change it."""
         state, [expected] = self._state, self._wish
         ground = state.ground.with_classes(expected or state.ground.n_classes, expected is None)
-        return replace(state, ground=ground), self._fit, self._scale
+        return replace(state, ground=ground), self._fit, self._points
 
     @staticmethod
-    def fit(snapshot: tuple[State, Refit, Floats]) -> Refit:
+    def fit(snapshot: Snapshot) -> Refit:
         """Fit to a snapshot. This is the slow part, and it changes nothing in the questioner."""
         return refit(*snapshot)
 
@@ -402,7 +405,7 @@ class Questioner:
         self._changed = float((fit.classes != self._fit.classes).mean())
         self._fit = fit
         self._ground = self._ground.with_classes(fit.n_classes, self._wish[0] is None)
-        self._beliefs = fit.probabilities(self._ground.X)
+        self._beliefs = fit.probabilities(self._points.X)
         self._publish()
 
     @property
@@ -478,12 +481,10 @@ class Questioner:
     @property
     def probabilities(self) -> Floats:
         """Calibrated class probabilities of each point."""
-        return self._fit.honest_probabilities(self._ground.X)
+        return self._fit.honest_probabilities(self._points.X)
 
     def _publish(self) -> None:
         fit = self._fit
-        self.labels: Ints = labels_with_answers(fit, self._ground.X)
-        self.review: Array = doubtful_links(fit, self._ground.X)
-        self.model: AutoLinkMixture = as_estimator(
-            fit, self.labels, self.review, self._points.scaling, self._points.recipe
-        )
+        self.labels: Ints = labels_with_answers(fit, self._points.X)
+        self.review: Array = doubtful_links(fit, self._points.X)
+        self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, self._points.recipe)

@@ -31,10 +31,6 @@ class Ground:
     seed : int
     settings : QuestionSettings
         The tuned constants.
-    coded : ndarray of shape (n_samples, n_features) or None
-        If there are categories: the same points, with codes in the last columns.
-    levels : tuple of int
-        Number of levels of each column of codes.
     noise : bool
         Whether rows may belong to no class.
     unknown : bool
@@ -47,16 +43,9 @@ class Ground:
     wrong: float = 0.0
     seed: int = 0
     settings: QuestionSettings = field(default_factory=QuestionSettings)
-    coded: Floats | None = None
-    levels: tuple[int, ...] = ()
     noise: bool = False
     unknown: bool = False
     _recent: dict[Hashable, Recent[Any]] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def X(self) -> Floats:
-        """The points as mixtures see them."""
-        return self.Z if self.coded is None else self.coded
 
     def with_classes(self, n_classes: int, unknown: bool) -> "Ground":
         """The same ground for another number of classes."""

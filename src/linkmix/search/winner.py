@@ -1,5 +1,6 @@
 """From what is given to a contest, and from its winner to a fitted estimator."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,7 +120,7 @@ def _noise(
 
 def contest_of(
     given: Knowledge[Array | Table],
-    views: dict[str, Scaling],
+    views: Mapping[str, Scaling],
     n_classes: int,
     budget: Budget,
     seed: int,

@@ -17,10 +17,10 @@ from linkmix.app.label.requests import NotPossible, as_entry, check_page
 from linkmix.app.label.shown import Shown, named
 from linkmix.app.label.view import View
 from linkmix.app.results import Origin
-from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.arrays import Ints
 from linkmix.basics.journal import Entry
 from linkmix.plots.palette import MORE_COLOURS
-from linkmix.queries import Answer, Answers, Background, Questioner, Refit, State
+from linkmix.queries import Answer, Answers, Background, Questioner, Snapshot
 from linkmix.queries.audit import N_QUESTIONS
 from linkmix.queries.groups import Known, Recent
 from linkmix.queries.questions import Kind
@@ -30,7 +30,7 @@ WRITE_AFTER = 0.3
 """Seconds that the file of links may be behind the journal."""
 
 
-Snapshot = tuple[Questioner, tuple[State, Refit, Floats], tuple[tuple[Answer, ...], tuple[Answer, ...], int, int]]
+Taken = tuple[Questioner, Snapshot, tuple[tuple[Answer, ...], tuple[Answer, ...], int, int]]
 """What a refit needs, and what it will know: links, points of no class, and how many entries and answers."""
 
 
@@ -390,12 +390,12 @@ class Session:
         if self.n_classes is not None:
             self.asker.expect(min(max(1, self.n_classes + self.record.n_more), len(self.points.X)))
 
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> Taken:
         said = self.said
         known = said.links, said.nowhere, self._entries, len(said.ordinary)
         return copy.copy(self.asker), self.asker.snapshot(), known
 
-    def _refitted(self, snapshot: Snapshot) -> tuple[Questioner, Shown]:
+    def _refitted(self, snapshot: Taken) -> tuple[Questioner, Shown]:
         """A questioner with a new model, and what is shown of it."""
         asker, points, known = snapshot
         asker.adopt(asker.fit(points))

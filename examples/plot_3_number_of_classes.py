@@ -11,7 +11,7 @@ which split of the points you mean.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
 
-from linkmix import AutoLinkMixture, Links, plots, purity
+from linkmix import AutoLinkMixture, Links, purity
 
 X, truth = load_wine(return_X_y=True)
 
@@ -26,6 +26,10 @@ for n_links in (0, 10, 25):
 # ``choice_`` is the table of the numbers that were tried. Scores that differ by a few nats are nearly equal: look at
 # both numbers, or give ten more links.
 
-print(model.choice_.dtype.names)
-figure = plots.choice_of_classes(model.choice_, model.n_classes_)
-figure
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+tried = model.choice_[model.choice_["n_classes"].argsort()]
+ax.plot(tried["n_classes"], tried["score"], "o-", color="#2b5fa8")
+ax.axvline(model.n_classes_, color="#8a5a00", linestyle="--", label=f"chosen: {model.n_classes_}")
+ax.set(xlabel="number of classes", ylabel="score, nats", title="with 25 links")
+ax.legend(frameon=False)
+plt.show()

@@ -50,7 +50,7 @@ print(labelled.head())
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 amounts = labelled["spend"].str.strip(" €").str.replace(",", "").astype(float)
-for label, colour in zip(sorted(set(model.labels_)), ("#2b5fa8", "#8a5a00")):
+for label, colour in zip(sorted(set(model.labels_)), ("#2b5fa8", "#8a5a00"), strict=True):
     ax.hist(amounts[labelled["label"] == label], bins=30, alpha=0.7, color=colour, label=f"class {label}")
 ax.set(xlabel="spend, €", ylabel="customers")
 ax.legend(frameon=False)

@@ -28,9 +28,8 @@ def main() -> None:
         for n_links in (0, 50, 200):
             links = Links.from_labels(truth, n_links, random_state=0)
             model = AutoLinkMixture(10, random_state=0).fit(points, links=links)
-            print(
-                f"{name:6s} {n_links:3d} links: adjusted Rand index {adjusted_rand_score(truth, model.predict(points)):.2f}"
-            )
+            alike = adjusted_rand_score(truth, model.predict(points))
+            print(f"{name:6s} {n_links:3d} links: adjusted Rand index {alike:.2f}")
     print(f"new images, through UMAP: purity {purity(digits[1000:1200], model.predict(new)):.2f}")
 
 

@@ -79,7 +79,10 @@ def write_math(translator: Any, node: Any) -> None:
 
     display = "inline" if node.tagname == "math" else "block"
     tag = "span" if display == "inline" else "div"
-    translator.body.append(f'<{tag} class="math">{convert(node.astext(), display=display)}</{tag}>')
+    formula = convert(node.astext(), display=display)
+    for name in ("log", "exp"):  # as functions, with a space before their argument
+        formula = formula.replace(f"<mi>{name}</mi>", f'<mo lspace="0.17em" rspace="0.17em">{name}</mo>')
+    translator.body.append(f'<{tag} class="math">{formula}</{tag}>')
     raise nodes.SkipNode
 
 
@@ -106,6 +109,7 @@ def bring_along(app: Any, name: str, source: list[str]) -> None:
         return f"](path:files/{found[1]})"
 
     source[0] = re.sub(r"\]\(\.\./([^)#]+)\)", copied, source[0])
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")  # the empty line that ends a session is for doctest alone
 
 
 def setup(app: Any) -> None:

@@ -1,8 +1,8 @@
 """Cell types that you mean: links between cells of an AnnData object.
 
 The cells are the 700 blood cells that come with scanpy. An estimator takes the principal components in ``obsm``, and
-the labels go to ``obs``, where scanpy's plots find them. In practice a person who knows the markers says of some pairs of
-cells whether they are of one type; here the published types give the answers.
+the labels go to ``obs``, where scanpy's plots find them. In practice a person who knows the markers says of some pairs
+of cells whether they are of one type; here the published types give the answers.
 
 Needs ``pip install scanpy``.
 """

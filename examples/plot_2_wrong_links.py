@@ -21,12 +21,14 @@ flipped = np.random.default_rng(0).permutation(100) < 20
 said = same ^ flipped
 
 # %%
-# Taken at their word, these links contradict each other or force wrong labels. With a confidence of 0.8 each link is
-# evidence that may be wrong.
+# Certain links force their answers, right or wrong. With a confidence of 0.8 each link is evidence that may be wrong.
+
+certain = AutoLinkMixture(n_classes=3, random_state=0).fit(X, links=Links(must=pairs[said], cannot=pairs[~said]))
+print(f"taken at their word: purity {purity(truth, certain.predict(X)):.2f}")
 
 links = Links(must=pairs[said], cannot=pairs[~said], must_confidence=0.8, cannot_confidence=0.8)
 model = AutoLinkMixture(n_classes=3, random_state=0).fit(X, links=links)
-print(f"purity with 100 links of which 20 are wrong: {purity(truth, model.predict(X)):.2f}")
+print(f"with a confidence of 0.8: purity {purity(truth, model.predict(X)):.2f}")
 
 # %%
 # ``links_to_review_`` lists every link with the probability that it is wrong, the most doubtful first.

@@ -7,11 +7,12 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test browser sanitize torture lowest lock wheels reproduce format clean
+.PHONY: help run test docs browser sanitize torture lowest lock wheels reproduce format clean
 
 help:
 	@echo "make run     run the demo (linkmix demo)"
 	@echo "make test    check style and types, run every test and every example of the docs"
+	@echo "make docs    build the site into build/site: pages, gallery, reference; a warning is an error"
 	@echo "make reproduce  run the experiments of the paper, 100 trials each, into results/; goes on where it was stopped"
 	@echo "make sanitize  run the tests of the native core and CALLS=50000 random calls under the address and"
 	@echo "               undefined-behaviour sanitizers; SEED=0 is the first seed of the calls"
@@ -33,6 +34,15 @@ test: $(VENV)/.installed-dev browser
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 	OMP_NUM_THREADS=1 LINKMIX_NATIVE=0 $(BIN)/pytest -n 2 tests/engine/test_em.py tests/mixture/test_mixture.py tests/mixture/test_trials.py \
 		tests/couplings/test_couplings.py tests/couplings/test_uncertain_links.py tests/densities/test_densities.py
+
+# The gallery is written beside the pages, so the site is built from a copy of them.
+SITE := build/site
+docs: $(VENV)/.installed-docs
+	rm -rf $(SITE) $(SITE)-source
+	mkdir -p build
+	cp -r docs $(SITE)-source
+	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m sphinx -q -W --keep-going -b html $(SITE)-source $(SITE)
+	@echo "Open $(SITE)/index.html in a browser"
 
 # The tests of the labelling page need Chromium. On Debian as root it is installed; elsewhere they say why they are skipped.
 browser:

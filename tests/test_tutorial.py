@@ -1,4 +1,4 @@
-"""The commands of docs/command-line.md run, and say what the page shows."""
+"""The commands of the pages run, and say what the pages show."""
 
 import re
 import shlex
@@ -9,13 +9,16 @@ from click.testing import CliRunner
 
 from linkmix.app.cli import main
 
-PAGE = (Path(__file__).parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "command-line.md").read_text(encoding="utf-8")
+PAGES = {"command-line.md": 9, "tutorial.md": 2}
+"""Pages with commands, and how many they have at least."""
 
 
-def commands():
-    """Each command of the page with the lines that are shown below it."""
+def commands(page):
+    """Each command of a page with the lines that are shown below it."""
     found = []
-    for block in re.findall(r"^```console\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE):
+    for block in re.findall(r"^```console\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE):
         for line in block.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], []))
@@ -33,13 +36,16 @@ def shape(lines):
     return kept
 
 
-def test_every_command_of_the_tutorial_says_what_the_page_shows(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_of_a_page_says_what_the_page_shows(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    [script] = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+    page = (DOCS / name).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    [script] = [block for block in blocks if not block.startswith(">>>")]
     exec(script, {})
-    assert (tmp_path / "links.csv").read_text().splitlines()[1:3] == re.findall(r"^w\d+,w\d+,must$", PAGE, re.MULTILINE)
-    listed = commands()
-    assert len(listed) >= 9
+    assert (tmp_path / "links.csv").read_text().splitlines()[1:3] == re.findall(r"^w\d+,w\d+,must$", page, re.MULTILINE)
+    listed = commands(page)
+    assert len(listed) >= PAGES[name]
     for command, shown in listed:
         words = shlex.split(command)
         assert words[0] == "linkmix"
@@ -53,6 +59,10 @@ def test_every_command_of_the_tutorial_says_what_the_page_shows(tmp_path, monkey
         .startswith("id,label,confidence,probability_0,probability_1,probability_2\n")
     )
     assert (tmp_path / "again.csv").exists()
+
+
+def test_only_these_pages_have_commands():
+    assert {path.name for path in DOCS.glob("*.md") if commands(path.read_text(encoding="utf-8"))} == set(PAGES)
 
 
 def test_the_shell_is_told_how_to_complete():

@@ -5,6 +5,7 @@ it is clang as the package ziglang ships it, because the core is written for GCC
 """
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -23,6 +24,14 @@ if not COMPILER and sys.platform == "win32":
 FOR_WINDOWS = "-windows" in " ".join(COMPILER) or sys.platform == "win32"
 # Not -ffast-math: the exponential needs additions to be made in the order in which they stand.
 FLAGS = ["-O3", "-ffp-contract=fast"]
+SOURCE = "https://github.com/linkmix/linkmix"
+
+
+def readme() -> str:
+    """The README with addresses in place of files, for where these are not beside it."""
+    text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1{SOURCE}/raw/main/", text)
+    return re.sub(r"(\[[^]]*\]\()(?!https?:|#)", rf"\1{SOURCE}/blob/main/", text)
 
 
 class build_core(build_ext):
@@ -55,6 +64,8 @@ class build_core(build_ext):
 
 
 setup(
+    long_description=readme(),
+    long_description_content_type="text/markdown",
     cmdclass={"build_ext": build_core},
     ext_modules=[
         Extension(

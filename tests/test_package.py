@@ -57,6 +57,8 @@ def test_the_wheel_of_the_source_distribution_works_in_a_clean_environment(tmp_p
     names = zipfile.ZipFile(wheel).namelist()
     assert "linkmix/native/_core.abi3.so" in names
     assert not [name for name in names if name.endswith((".c", ".h")) or name.startswith(("tests", "benchmarks"))]
+    described = zipfile.ZipFile(wheel).read(next(name for name in names if name.endswith("METADATA"))).decode()
+    assert not re.findall(r"\]\((?!https://)", described.partition("\n\n")[2])
     audit = run(sys.executable, "-m", "auditwheel", "show", wheel)
     assert re.search(rf"manylinux_2_\d+_{platform.machine()}", audit), audit
     # the packages of this environment, and linkmix of the wheel alone

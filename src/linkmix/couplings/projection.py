@@ -48,15 +48,37 @@ def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Flo
         KL divergence of the labels from the posterior.
     multipliers : ndarray of shape (n_pairs, n_classes)
     """
+    multipliers = _first_multipliers(log_posterior, pairs)
+    if slack and len(pairs):
+        multipliers = _solve(log_posterior, pairs, multipliers, slack)
+    elif len(pairs):
+        shared = (np.bincount(pairs.ravel(), minlength=len(log_posterior)) > 1)[pairs].any(axis=1)
+        if shared.any():  # the others are solved already
+            rows, ends = np.unique(pairs[shared], return_inverse=True)
+            multipliers[shared] = _solve(log_posterior[rows], ends.reshape(-1, 2), multipliers[shared])
+        multipliers = _sweep(log_posterior, multipliers, pairs)
+    labels, log_total = _labels_of(log_posterior, pairs, multipliers)
+    pull = multipliers * (labels[pairs[:, 0]] + labels[pairs[:, 1]])
+    divergence = float(-log_total.sum() - pull.sum())
+    return labels, divergence, multipliers
+
+
+def _labels_of(log_posterior: Floats, pairs: Ints, multipliers: Floats) -> tuple[Floats, Floats]:
+    """Labels that follow from the multipliers, and the logarithms of their sums before they are normalised."""
+    pull = np.zeros_like(log_posterior)
+    np.add.at(pull, pairs[:, 0], multipliers)
+    np.add.at(pull, pairs[:, 1], multipliers)
+    log_labels = log_posterior - pull
+    log_total = log_sum_exp(log_labels)
+    return np.exp(log_labels - log_total[:, None]), log_total
+
+
+def _solve(log_posterior: Floats, pairs: Ints, first: Floats, slack: float = 0.0) -> Floats:
+    """Multipliers of pairs that may share points, by L-BFGS and then, without slack, Newton's method."""
     n_classes = log_posterior.shape[1]
 
     def labels_of(multipliers: Floats) -> tuple[Floats, Floats]:
-        pull = np.zeros_like(log_posterior)
-        np.add.at(pull, pairs[:, 0], multipliers)
-        np.add.at(pull, pairs[:, 1], multipliers)
-        log_labels = log_posterior - pull
-        log_total = log_sum_exp(log_labels)
-        return np.exp(log_labels - log_total[:, None]), log_total
+        return _labels_of(log_posterior, pairs, multipliers)
 
     def negative_dual(flat: Floats) -> tuple[float, Floats]:
         multipliers = flat.reshape(-1, n_classes)
@@ -69,24 +91,16 @@ def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Flo
             gradient = gradient + slack * multipliers / norm if norm > 0 else gradient
         return float(value), gradient.ravel()
 
-    multipliers = np.zeros((len(pairs), n_classes))
-    if len(pairs):
-        found = minimize(
-            negative_dual,
-            _first_multipliers(log_posterior, pairs).ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None)] * multipliers.size,
-            options={"maxiter": 30 if not slack else 10_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-11},
-        )
-        multipliers = found.x.reshape(-1, n_classes)
-        if not slack:
-            multipliers = _newton(negative_dual, labels_of, multipliers, pairs)
-            multipliers = _sweep(log_posterior, multipliers, pairs)
-    labels, log_total = labels_of(multipliers)
-    pull = multipliers * (labels[pairs[:, 0]] + labels[pairs[:, 1]])
-    divergence = float(-log_total.sum() - pull.sum())
-    return labels, divergence, multipliers
+    found = minimize(
+        negative_dual,
+        first.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * first.size,
+        options={"maxiter": 30 if not slack else 10_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-11},
+    )
+    multipliers: Floats = found.x.reshape(-1, n_classes)
+    return multipliers if slack else _newton(negative_dual, labels_of, multipliers, pairs)
 
 
 def _newton(

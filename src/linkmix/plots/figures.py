@@ -20,7 +20,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 from PIL import Image
 
-from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.files import aside
 from linkmix.data.scaling import Scaling
 from linkmix.densities import Gaussian, StudentT
@@ -309,41 +309,6 @@ def draw_legend(
         handletextpad=0.5,
         handler_map={handles[len(class_names)]: HandlerTuple(ndivide=None, pad=0.3)},  # side by side
     )
-
-
-def choice_of_classes(table: Array, chosen: int) -> Figure:
-    """Draw how well each number of classes fits the links and the points.
-
-    Parameters
-    ----------
-    table : structured ndarray
-        ``choice_`` of an `AutoLinkMixture` with ``n_classes="auto"``.
-    chosen : int
-        The chosen number, ``n_classes_``.
-
-    Returns
-    -------
-    matplotlib Figure
-        Misfit of the links above; below, how far the score by which the number is chosen is behind the best.
-    """
-    figure = Figure(figsize=(6.0, 5.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    numbers = table["n_classes"]
-    for ax, values, name in (
-        (upper, -table["log_probability_of_links"], "misfit of the links\n(- log-probability)"),
-        (lower, table["score"].max() - table["score"], "score below the best\n(nats)"),
-    ):
-        ax.plot(numbers, values, color=COLOURS[0], marker="o")
-        ax.axvline(chosen, color=INK, linestyle=DASHED, linewidth=1.0)
-        ax.set_ylabel(name)
-        ax.grid(axis="y", color=UNSURE)
-    for number, misfit, broken in zip(numbers, -table["log_probability_of_links"], table["links_broken"], strict=True):
-        upper.annotate(f"{broken:g}", (number, misfit), textcoords="offset points", xytext=(4, 5))
-    upper.margins(y=0.2)
-    upper.set_title(f"{chosen} classes were chosen (at each point: links broken)")
-    lower.set_xlabel("number of classes")
-    lower.set_xticks(numbers)
-    return figure
 
 
 def save_picture(figure: Figure, path: Path, *, dpi: int = 120) -> None:

@@ -72,7 +72,7 @@ def choose(
     """Choose the shape of the mixture by cross-validation.
 
     The shape is the number of clusters per class and the covariance type, and the number of classes. Each fold hides
-    some of the points with all links that touch them, and each shape is fitted to the rest. It is judged by the share of
+    some of the points with all links that touch them; each shape is fitted to the rest. It is judged by the share of
     the hidden links that agree with its labels, and by the log-likelihood of a hidden point. Recommended is the shape
     with the fewest parameters of those that are no more than one standard error behind the best: by the links first,
     then by the likelihood. With fewer than ten links the likelihood alone decides.

@@ -188,7 +188,7 @@ def frame(methods, n_trials=40):
     """A table of purity-against-links runs: for each method its purity without noise, by kind."""
     rows = [
         (data, data, method, kind, 0 if method == "gmm" else n, s, p, np.nan)
-        for data in claims.PURITY_SETS
+        for data in evidence.PURITY_SETS
         for kind in ("both", "must", "cannot")
         for method, p in methods.items()
         for n in (16, 64)
@@ -307,3 +307,10 @@ def test_the_docs_name_every_experiment():
     text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text()
     for name in protocol.EXPERIMENTS:
         assert f"`{name}`" in text
+
+
+def test_the_docs_have_a_place_for_every_claim_and_no_other():
+    text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text()
+    marks = re.findall(r"<!-- claim: ([\w-]+) -->", text)
+    assert sorted(marks) == sorted(claim.name for claim in (*claims.CLAIMS, *claims.OURS))
+    assert text.count("<!-- rests on -->") == 1

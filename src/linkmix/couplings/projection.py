@@ -11,6 +11,7 @@ EM climbs the log-likelihood of the points minus this divergence.
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -27,6 +28,8 @@ from linkmix.links import Links
 NEWTON_STEPS = 50
 SWEEPS = 300
 TOLERANCE = 1e-10
+DENSE = 30_000
+"""Up to so many entries, matrices are dense: sparse ones take longer to build than these to solve."""
 
 
 def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Floats, float, Floats]:
@@ -114,6 +117,10 @@ def _newton(
     number = np.arange(n_pairs * n_classes).reshape(n_pairs, n_classes)
     rows = np.concatenate([number.ravel(), number.ravel()])
     ends = (pairs.T[:, :, None] * n_classes + np.arange(n_classes)).ravel()
+    n_labels = (int(pairs.max()) + 1) * n_classes
+    incidence = csr_array((np.ones(len(rows)), (rows, ends)), shape=(number.size, n_labels))
+    if number.size * n_labels <= DENSE:
+        incidence = incidence.toarray()
     flat = multipliers.ravel()
     value, gradient = negative_dual(flat)
     for _ in range(NEWTON_STEPS):
@@ -122,15 +129,11 @@ def _newton(
         if missed <= TOLERANCE:
             break
         labels, _ = labels_of(flat.reshape(n_pairs, n_classes))
-        n = len(labels)
         # Moving a multiplier moves the labels of both ends by minus their covariance.
         blocks = labels[:, :, None] * (np.eye(n_classes) - labels[:, None, :])
-        covariance = bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * n_classes,) * 2).tocsr()
-        incidence = csr_array((np.ones(len(rows)), (rows, ends)), shape=(flat.size, n * n_classes))[free]
-        hessian = (incidence @ covariance @ incidence.T).tocsc()
         ridge = 1e-12 + 1e-3 * min(1.0, float(np.abs(gradient[free]).max()) ** 2)  # the labels of a point sum to one
         step = np.zeros_like(flat)
-        step[free] = spsolve(hessian + ridge * eye_array(hessian.shape[0], format="csc"), -gradient[free])
+        step[free] = _newton_step(incidence[free], blocks, ridge, -gradient[free])
         size = 1.0
         while size > 1e-8:
             trial = np.maximum(flat + size * step, 0.0)
@@ -146,6 +149,20 @@ def _newton(
             break
         flat, value, gradient = trial, trial_value, trial_gradient
     return flat.reshape(n_pairs, n_classes)
+
+
+def _newton_step(incidence: Any, blocks: Floats, ridge: float, right: Floats) -> Floats:
+    """Solve for a step of the free multipliers, given which labels they move and the covariances of these."""
+    n, n_classes, _ = blocks.shape
+    if isinstance(incidence, np.ndarray):
+        moved = np.einsum("fnm,nml->fnl", incidence.reshape(-1, n, n_classes), blocks).reshape(len(incidence), -1)
+        hessian = moved @ incidence.T
+        hessian[np.diag_indices_from(hessian)] += ridge
+        return np.linalg.solve(hessian, right)
+    covariance = bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * n_classes,) * 2).tocsr()
+    hessian = (incidence @ covariance @ incidence.T).tocsc()
+    found: Floats = spsolve(hessian + ridge * eye_array(hessian.shape[0], format="csc"), right)
+    return found
 
 
 def _sweep(log_posterior: Floats, multipliers: Floats, pairs: Ints) -> Floats:

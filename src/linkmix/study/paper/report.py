@@ -15,9 +15,9 @@ from linkmix.native.versions import versions
 from linkmix.plots import save_figure
 from linkmix.plots.pages import render
 from linkmix.study.paper import fewest, figures, tables
-from linkmix.study.paper.claims import PURITY_SETS, examine
+from linkmix.study.paper.claims import examine
 from linkmix.study.paper.data import DATA
-from linkmix.study.paper.evidence import differences
+from linkmix.study.paper.evidence import PURITY_SETS, differences
 from linkmix.study.paper.protocol import ALL_OF_THE_PAPER, DIGITS, EXPERIMENTS, MIXTURES, TABLE, ceiling, floor, load
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -47,7 +48,12 @@ class Panel:
         if self.lower is not None:
             self.upper.spines["bottom"].set_visible(False)
             self.upper.tick_params(axis="x", which="both", bottom=False, labelbottom=False)
-            marks = {"marker": [(-1, -0.6), (1, 0.6)], "markersize": 7, "color": "k", "linestyle": "none"}
+            marks: dict[str, Any] = {
+                "marker": [(-1, -0.6), (1, 0.6)],
+                "markersize": 7,
+                "color": "k",
+                "linestyle": "none",
+            }
             for ax, y in ((self.upper, 0.0), (self.lower, 1.0)):
                 ax.plot([0], [y], transform=ax.transAxes, clip_on=False, label="_broken", **marks)
 

@@ -97,10 +97,10 @@ def _heights(
     part = runs_with(table, name, kind)
     groups = part[part["method"].isin(methods)].groupby(["method", "n_links"])["score"]
     found: dict[str, list[float]] = {}
-    for (method, _), some in groups:  # type: ignore[misc]
+    for (method, _), some in groups:
         if some.notna().any():
             mean, spread = float(some.mean()), _spread(some)
-            found.setdefault(method, []).extend((mean - spread, mean + spread))
+            found.setdefault(str(method), []).extend((mean - spread, mean + spread))
     level = [(floors[name], floors[name])] if name in floors else []
     return [(min(ends), max(ends)) for ends in found.values()] + level
 

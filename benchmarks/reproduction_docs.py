@@ -3,8 +3,8 @@
     python -m benchmarks.reproduction_docs results
 
 In docs/reproduction.md the paragraph after a mark such as ``<!-- claim: ahead -->`` becomes the verdict and the figures
-of that claim, and that after ``<!-- rests on -->`` what the run was. docs/reproduction-tables.md becomes tables.md of the
-run, and docs/images/reproduction its figures, without the images of COIL-20, which may not be passed on.
+of that claim, and that after ``<!-- rests on -->`` what the run was. docs/reproduction-tables.md becomes tables.md of
+the run, and docs/images/reproduction its figures, without the images of COIL-20, which may not be passed on.
 """
 
 import argparse

@@ -202,7 +202,7 @@ def test_a_figure_is_written_as_png_svg_and_pdf_and_always_the_same(tmp_path):
     paths = [plots.save_figure(toy_panels(), tmp_path / name) for name in ("one", "two.5")]
     names = [[f"{name}.{ending}" for ending in ("png", "svg", "pdf")] for name in ("one", "two.5")]
     assert [[path.name for path in some] for some in paths] == names
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(sum(names, []))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names[0], *names[1]])
     assert paths[0][2].read_bytes().startswith(b"%PDF")
     assert paths[0][2].read_bytes() == paths[1][2].read_bytes()
     with Image.open(paths[0][0]) as picture:

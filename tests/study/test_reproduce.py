@@ -271,8 +271,8 @@ def test_the_number_that_cross_validation_chooses_is_counted(number, verdict):
     columns = ["experiment", *Run._fields, "purity", "purity_predict", "chosen"]
     found = {claim.name: finding for claim, finding in claims.examine(pd.DataFrame(rows, columns=columns))}
     assert found["coil-choice"].verdict == verdict
-    assert "both kinds, by links: K = 1 0, K = 2 120, K = 3 0, K = 4 0" in found["coil-choice"].figure
-    assert found["coil-covariances"].figure.count("ahead in 0 of 3") == 8
+    assert "by links: K = 1 0, K = 2 240, K = 3 0, K = 4 0" in found["coil-choice"].figure
+    assert found["coil-covariances"].figure.count("ahead in 0 of 3") == 4
 
 
 def test_the_page_says_first_how_many_trials_it_rests_on(small):

@@ -118,7 +118,7 @@ def _newton(
     rows = np.concatenate([number.ravel(), number.ravel()])
     ends = (pairs.T[:, :, None] * n_classes + np.arange(n_classes)).ravel()
     n_labels = (int(pairs.max()) + 1) * n_classes
-    incidence = csr_array((np.ones(len(rows)), (rows, ends)), shape=(number.size, n_labels))
+    incidence: Any = csr_array((np.ones(len(rows)), (rows, ends)), shape=(number.size, n_labels))
     if number.size * n_labels <= DENSE:
         incidence = incidence.toarray()
     flat = multipliers.ravel()

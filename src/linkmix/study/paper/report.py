@@ -200,11 +200,11 @@ def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str
                 f"COIL-20 in 10, 15 and 20 dimensions: purity against links, {what}.",
                 partial(figures.coil20, coil, kind=kind, floors=levels),
             )
-            yield (
-                f"coil20-covariances{ending}",
-                f"COIL-20: GM-PR with K = 3 and other covariances, and SSKK; {what}.",
-                partial(figures.coil20, coil, kind=kind, methods=(*figures.COVARIANCES, "sskk")),
-            )
+        yield (
+            "coil20-covariances",
+            "COIL-20: GM-PR with K = 3 and other covariances, and SSKK; cannot-links alone.",
+            partial(figures.coil20, coil, methods=(*figures.COVARIANCES, "sskk")),
+        )
     if "clusters-per-class" in names:
         yield (
             "clusters-per-class",

@@ -90,9 +90,9 @@ def markdown(
     lines = [
         f"`{command}`: {trials_in_words(table)}, seeds 0 to {int(table['seed'].max())}; {len(table):,} runs, {failed} "
         f"failed, {table.drop_duplicates(['data', 'method', 'kind', 'n_links', 'seed'])['seconds'].sum() / 60:.0f} "
-        "minutes of one processor.",
+        "minutes of fits.",
         "",
-        ", ".join(f"{name} {value}" for name, value in machine) + ".",
+        ", ".join(f"{name} {value}" for name, value in machine if name != "system") + ".",
         "",
         "## Verdicts",
         "",

@@ -41,7 +41,7 @@ class ChosenGMPR(BaseEstimator):
     >>> from linkmix.study.paper.synthetic import two_moons
     >>> X, y = two_moons()
     >>> ChosenGMPR(2, random_state=0).fit(X, Links.from_labels(y, 64, random_state=0)).chosen_
-    'links 4, likelihood 4, rule 4'
+    'links 3, likelihood 3, rule 3'
     """
 
     def __init__(self, n_classes: int = 2, *, random_state: int = 0) -> None:

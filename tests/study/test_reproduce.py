@@ -132,6 +132,14 @@ def test_no_run_is_doubled(name):
     assert [run.seed for run in runs] == sorted(run.seed for run in runs)
 
 
+def test_a_grid_may_end_after_some_trials():
+    grid = protocol.Grid(("toy",), ("paper",), (2,), "must", most_trials=2)
+    assert [len([*grid.runs(seed)]) for seed in range(4)] == [1, 1, 0, 0]
+    last = {run.method for run in protocol.EXPERIMENTS["coil20"].runs(protocol.FEW_TRIALS + 1) if run.seed == 40}
+    assert last == {"paper-3", "sskk", "csc"}
+    assert protocol.FEW_TRIALS >= evidence.ENOUGH_TRIALS
+
+
 def test_an_unknown_name_is_refused():
     result = CliRunner().invoke(main, ["reproduce", "moons"])
     assert result.exit_code == 2

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from linkmix.mixture import LinkMixture, calibrate, fit_trials
     from linkmix.native.versions import show_versions
     from linkmix.search import AutoLinkMixture
+    from linkmix.search.choice import choose
     from linkmix.study.comparison import compare
     from linkmix.study.metrics import links_satisfied, purity
 
@@ -24,6 +25,7 @@ __all__ = [
     "SetRelation",
     "__version__",
     "calibrate",
+    "choose",
     "compare",
     "couplings",
     "densities",
@@ -47,6 +49,7 @@ _HOMES = {
     "Relation": "linkmix.links",
     "SetRelation": "linkmix.links",
     "calibrate": "linkmix.mixture",
+    "choose": "linkmix.search.choice",
     "compare": "linkmix.study.comparison",
     "fit_trials": "linkmix.mixture",
     "links_satisfied": "linkmix.study.metrics",

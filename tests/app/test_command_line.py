@@ -282,14 +282,36 @@ def test_the_columns_of_explain_add_up_to_the_calibrated_probability(folder):
     assert "missing and " in result.output
 
 
-@pytest.mark.slow
+SHAPES = ("--clusters-per-class", 1, "--clusters-per-class", "1,2,1", "--covariance", "tied", "--covariance", "diag")
+
+
 def test_choose_ends_with_a_command_that_runs(folder):
-    result = run("choose", "points.csv", "--links", "links.csv", "--classes", 3)
+    result = run("choose", "points.csv", "--links", "links.csv", "--classes", 3, *SHAPES)
     assert result.exit_code == 0, result.output
+    table = pd.read_csv("choose/choose.csv", dtype={"clusters_per_class": str})
+    assert table["clusters_per_class"].tolist() == ["1", "1", "1,2,1", "1,2,1"]
+    best = table[table["chosen"]].iloc[0]
+    assert result.output.count("chosen") == 1
+    assert f"Recommended: 3 classes of {best['clusters_per_class']} cluster" in result.output
+    assert f"{100 * best['links_agree']:.1f} ± {100 * best['links_agree_error']:.1f} %" in result.output
+    assert f"{best['log_likelihood']:.3f} ± {best['log_likelihood_error']:.3f}" in result.output
+    assert listing(folder / "choose") == ["choose.csv", "choose.png"]
     command = result.output.strip().splitlines()[-1].split()
     assert command[:2] == ["linkmix", "fit"]
     assert run(*command[1:]).exit_code == 0
-    assert result.output.count("chosen") == 1
+    model = LinkMixture.load("linkmix-out/model.linkmix")
+    assert model.covariance_type == best["covariance_type"]
+
+
+def test_choose_without_links_says_what_decides(folder):
+    result = run("choose", "points.csv", "--classes", 2, "--classes", 3, "--covariance", "tied")
+    assert result.exit_code == 0, result.output
+    assert "There are no links, too few to hide some (at least 10 are needed)" in result.output
+    assert set(pd.read_csv("choose/choose.csv")["n_classes"]) == {2, 3}
+    message = "--classes auto chooses from all numbers up to 50: give it alone, or give numbers alone"
+    assert message in one_message(run("choose", "points.csv", "--classes", "auto", "--classes", 3))
+    message = "clusters_per_class"
+    assert message in one_message(run("choose", "points.csv", "--classes", 2, "--clusters-per-class", "1,2,1"))
 
 
 def test_compare_runs_methods_and_goes_on(folder):

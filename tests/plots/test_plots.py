@@ -198,10 +198,13 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_figure_is_written_as_png_and_svg_and_always_the_same(tmp_path):
+def test_a_figure_is_written_as_png_svg_and_pdf_and_always_the_same(tmp_path):
     paths = [plots.save_figure(toy_panels(), tmp_path / name) for name in ("one", "two.5")]
-    assert [[path.name for path in pair] for pair in paths] == [["one.png", "one.svg"], ["two.5.png", "two.5.svg"]]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.png", "one.svg", "two.5.png", "two.5.svg"]
+    names = [[f"{name}.{ending}" for ending in ("png", "svg", "pdf")] for name in ("one", "two.5")]
+    assert [[path.name for path in some] for some in paths] == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names[0], *names[1]])
+    assert paths[0][2].read_bytes().startswith(b"%PDF")
+    assert paths[0][2].read_bytes() == paths[1][2].read_bytes()
     with Image.open(paths[0][0]) as picture:
         assert picture.format == "PNG"
         assert picture.size[0] > 1000

@@ -73,6 +73,17 @@ def texts_of(figure):
                 "(e) GM-PR, K = 2: 0 errors",
             ],
         ),
+        (
+            figures.counted_moons_panels,
+            [
+                "(a) truth, start for K = 1",
+                "(b) start for K = 2",
+                "",
+                "(c) GMM: 3 errors",
+                "(d) GM-PR, K = 1: 2 errors",
+                "(e) GM-PR, K = 2: 0 errors",
+            ],
+        ),
     ],
 )
 def test_panels_say_their_errors(draw, titles):
@@ -129,16 +140,18 @@ def test_a_run_that_two_experiments_share_counts_once():
 
 def test_kinds_are_kept_apart_but_the_level_line_is_for_all():
     table = pd.concat([make_table(CURVES), make_table({"paper": {4: 0.75, 8: 0.85}}, kind="must")])
-    (ax,) = figures.purity_against_links(table, ["iris"], "must", ["paper", "gmm"], {}).axes
+    upper, ax = figures.purity_against_links(table, ["iris"], "must", ["paper", "gmm"], {}).axes
+    assert upper.get_ylim()[0] > 0.55 > ax.get_ylim()[0]
     np.testing.assert_allclose(lines_of(ax)["GM-PR"].get_ydata(), [0.75, 0.85])
     np.testing.assert_allclose(lines_of(ax)["GMM"].get_ydata(), 0.55)
     assert ax.get_xlabel() == "number of must-links"
 
 
-@pytest.mark.parametrize("share", [0.735, 0.2])
-def test_the_floor_is_at_its_height_and_in_sight(share):
+@pytest.mark.parametrize(("share", "n_parts"), [(0.735, 1), (0.2, 2)])
+def test_the_floor_is_at_its_height_and_in_sight(share, n_parts):
     figure = figures.purity_against_links(make_table(CURVES), ["iris"], "both", ["paper"], {"iris": share})
-    (ax,) = figure.axes
+    assert len(figure.axes) == n_parts  # a floor far below breaks the axis
+    ax = figure.axes[-1]
     np.testing.assert_array_equal(lines_of(ax)["_floor"].get_ydata(), share)
     low, high = ax.get_ylim()
     assert low < share < high
@@ -197,14 +210,86 @@ def test_what_is_not_in_the_table_is_named():
         figures.coil20(table)
 
 
-def test_coil_has_a_panel_for_each_dimension():
-    curves = {"paper-3": {50: 0.5, 1000: 0.9}, "sskk": {50: 0.4, 1000: 0.5}, "csc": {50: 0.4, 1000: 0.6}}
-    table = pd.concat([make_table(curves, data=f"coil20-{d}") for d in (20, 10, 15)])
-    figure = figures.coil20(table)
+COIL = {"paper-3": {50: 0.5, 1000: 0.9}, "sskk": {50: 0.4, 1000: 0.5}, "csc": {50: 0.4, 1000: 0.6}}
+
+
+@pytest.mark.parametrize("kind", ["cannot", "both"])
+def test_coil_has_a_panel_for_each_dimension_and_all_have_the_same_axes(kind):
+    table = pd.concat([make_table(COIL, data=f"coil20-{d}", kind=kind, spread=d / 1000) for d in (20, 10, 15)])
+    figure = figures.coil20(table, kind=kind)
     assert [ax.get_title() for ax in figure.axes] == [
         f"({letter}) COIL-20, d = {d}" for letter, d in zip("abc", (10, 15, 20), strict=True)
     ]
     assert texts_of(figure) == ["GM-PR, K = 3", "SSKK", "CSC"]
+    assert len({ax.get_ylim() for ax in figure.axes}) == 1
+
+
+def test_an_axis_is_broken_where_nothing_is():
+    table = make_table({"paper": {4: 0.6, 8: 0.7}, "csc": {4: 0.1, 8: 0.12}})
+    upper, lower = figures.purity_against_links(table, ["iris"], "both", ["paper", "csc"], {}).axes
+    assert lower.get_ylim()[1] < upper.get_ylim()[0]
+    for ax in (upper, lower):  # both curves are in both parts, each in sight in one
+        np.testing.assert_allclose(lines_of(ax)["GM-PR"].get_ydata(), [0.6, 0.7])
+        np.testing.assert_allclose(lines_of(ax)["CSC"].get_ydata(), [0.1, 0.12])
+        assert sum(line.get_label() == "_broken" for line in ax.get_lines()) == 1
+    crossing = make_table({"paper": {4: 0.1, 8: 0.7}, "csc": {4: 0.1, 8: 0.12}})
+    assert len(figures.purity_against_links(crossing, ["iris"], "both", ["paper", "csc"], {}).axes) == 1
+
+
+def test_no_axis_makes_noise_look_like_a_trend():
+    table = make_table({"paper": {4: 0.735, 8: 0.737}}, spread=0.001)
+    (ax,) = figures.purity_against_links(table, ["iris"], "both", ["paper"], {}).axes
+    low, high = ax.get_ylim()
+    assert high - low == pytest.approx(0.1)
+
+
+def test_a_curve_below_another_is_wider():
+    same = {4: 0.6, 8: 0.7}
+    table = make_table({"paper": same, "gmm-ec-chunklets": same, "em-pc": same})
+    (ax,) = figures.purity_against_links(table, ["iris"], "both", ["paper", "gmm-ec-chunklets", "em-pc"], {}).axes
+    lines = [lines_of(ax)[figures.STYLES[name].name] for name in ("paper", "gmm-ec-chunklets", "em-pc")]
+    widths = [line.get_linewidth() for line in lines]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 1.3 * widths[1] > 1.3 * 1.3 * widths[2]
+    assert [line.get_zorder() for line in lines] == sorted(line.get_zorder() for line in lines)
+
+
+def test_differences_have_their_intervals():
+    index = pd.MultiIndex.from_tuples([("iris", 4), ("iris", 8)], names=["data", "n_links"])
+    columns = {"mean": [0.1, -0.05], "low": [0.05, -0.07], "high": [0.15, -0.03], "trials": [40, 40]}
+    cells = pd.DataFrame(columns, index=index)
+    figure = figures.differences_against_links({"gmm-ec-chunklets": cells, "gmm-ec-must": cells + 0.01}, ["iris"])
+    (ax,) = figure.axes
+    first = ax.containers[0]
+    np.testing.assert_allclose(first.lines[0].get_ydata().astype(float), [0.1, -0.05])
+    bars = first.lines[2][0].get_segments()
+    np.testing.assert_allclose([bar[:, 1] for bar in bars], [[0.05, 0.15], [-0.07, -0.03]])
+    assert "over 40 trials; bars: 95 % intervals" in figure.legends[0].get_title().get_text()
+
+
+def test_figure_one_shows_a_likelier_and_a_wanted_model():
+    likely, wanted = (ax.get_title() for ax in figures.wrong_model().axes)
+    values = [float(title.rpartition(" ")[2]) for title in (likely, wanted)]
+    assert likely.startswith("(a) the likeliest model")
+    assert values[0] > values[1] + 5
+
+
+def test_figure_two_has_a_label_for_each_pair_of_must_links_and_two_for_cannot_links():
+    (ax,) = figures.graphical_model().axes
+    texts = [text.get_text() for text in ax.texts]
+    assert sum(text.startswith("$z_") for text in texts) == 4
+    assert sum(text.startswith("${\\bf x}") for text in texts) == 5
+    (line,) = ax.get_lines()
+    assert line.get_linestyle() == "--"
+
+
+def test_the_objects_of_coil_are_their_first_views():
+    images = np.arange(4 * 1024.0).reshape(4, 1024)
+    figure = figures.coil_objects(images, np.array([1, 0, 0, 1]))
+    shown = [ax for ax in figure.axes if ax.get_images()]
+    assert [ax.get_title() for ax in shown] == ["1", "2"]
+    np.testing.assert_array_equal(shown[0].get_images()[0].get_array(), images[1].reshape(32, 32))
+    np.testing.assert_array_equal(shown[1].get_images()[0].get_array(), images[0].reshape(32, 32))
 
 
 def test_clusters_per_class_are_told_apart():
@@ -234,7 +319,14 @@ def test_every_method_has_a_look_of_its_own():
     assert len({style.name for style in styles}) == len(styles)
     assert len({(style.colour, style.marker) for style in styles}) == len(styles)
     # Without colour there are still markers and dashes, for all that share a figure of the paper.
-    for methods in (["gmm", "paper", "gmm-ec", "spectral", "sskk", "csc", "em-pc"], figures.CLUSTERS_PER_CLASS):
+    for methods in (
+        ["gmm", "paper", "gmm-ec-chunklets", "spectral", "sskk", "csc", "em-pc"],
+        figures.CLUSTERS_PER_CLASS,
+        (*figures.COVARIANCES, "sskk"),
+        ("paper-3", "sskk", "csc"),
+        ("gmm-ec-chunklets", "gmm-ec-must"),
+    ):
+        assert len({figures.STYLES[name].colour for name in methods}) == len(methods)
         assert len({(figures.STYLES[name].marker, figures.STYLES[name].dashes) for name in methods}) == len(methods)
 
 

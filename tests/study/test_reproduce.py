@@ -13,10 +13,12 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import ttest_rel
 
+from linkmix import Links
 from linkmix.app.cli import main
 from linkmix.study.comparison import Run
-from linkmix.study.paper import claims, protocol, report
+from linkmix.study.paper import claims, evidence, protocol, report
 from linkmix.study.paper.data import MissingData
+from linkmix.study.paper.figures import COVARIANCES
 
 SMALL = ("toy", "two-moons")
 KEY = ["experiment", *Run._fields]
@@ -53,7 +55,8 @@ def test_three_trials_of_all_experiments(tmp_path):
     for figure in ("toy", "two-moons", "digits", "purity-both", "purity-must", "purity-cannot", "coil20"):
         assert (tmp_path / f"{figure}.png").stat().st_size > 10_000
         assert (tmp_path / f"{figure}.svg").read_text().startswith("<?xml")
-    assert len(claims.examine(table)) == len(claims.CLAIMS)
+        assert (tmp_path / f"{figure}.pdf").read_bytes().startswith(b"%PDF")
+    assert len(claims.examine(table)) == len(claims.CLAIMS) + len(claims.OURS)
 
 
 def test_the_command_says_what_it_found(small):
@@ -129,6 +132,14 @@ def test_no_run_is_doubled(name):
     assert [run.seed for run in runs] == sorted(run.seed for run in runs)
 
 
+def test_a_grid_may_end_after_some_trials():
+    grid = protocol.Grid(("toy",), ("paper",), (2,), "must", most_trials=2)
+    assert [len([*grid.runs(seed)]) for seed in range(4)] == [1, 1, 0, 0]
+    last = {run.method for run in protocol.EXPERIMENTS["coil20"].runs(protocol.FEW_TRIALS + 1) if run.seed == 40}
+    assert last == {"paper-3", "sskk", "csc"}
+    assert protocol.FEW_TRIALS >= evidence.ENOUGH_TRIALS
+
+
 def test_an_unknown_name_is_refused():
     result = CliRunner().invoke(main, ["reproduce", "moons"])
     assert result.exit_code == 2
@@ -185,7 +196,7 @@ def frame(methods, n_trials=40):
     """A table of purity-against-links runs: for each method its purity without noise, by kind."""
     rows = [
         (data, data, method, kind, 0 if method == "gmm" else n, s, p, np.nan)
-        for data in claims.PURITY_SETS
+        for data in evidence.PURITY_SETS
         for kind in ("both", "must", "cannot")
         for method, p in methods.items()
         for n in (16, 64)
@@ -230,7 +241,7 @@ def test_few_trials_give_no_verdict():
 @pytest.mark.parametrize("n_trials", [1, 4])
 def test_differences_are_paired_by_hand(n_trials):
     table = frame({"gmm": 0.5, "paper": 0.8}, n_trials)
-    cell = claims.differences(table, "paper", "gmm").loc[("thyroid", 16)]
+    cell = evidence.differences(table, "paper", "gmm").loc[("thyroid", 16)]
     rows = table[(table["kind"] == "both") & (table["data"] == "thyroid")]
     paper = rows[(rows["method"] == "paper") & (rows["n_links"] == 16)].set_index("seed")["purity"]
     gmm = rows[rows["method"] == "gmm"].drop_duplicates("seed").set_index("seed")["purity"]
@@ -239,8 +250,58 @@ def test_differences_are_paired_by_hand(n_trials):
     if n_trials == 1:
         assert (cell["low"], cell["high"]) == (-np.inf, np.inf)
     else:
-        known = ttest_rel(paper, gmm).confidence_interval(claims.CONFIDENCE)
+        known = ttest_rel(paper, gmm).confidence_interval(evidence.CONFIDENCE)
         assert (cell["low"], cell["high"]) == pytest.approx((known.low, known.high))
+
+
+def test_the_hypothesis_is_tested_on_the_same_pairs():
+    table = frame({"paper": 0.8, "gmm-ec-must": 0.7, "gmm-ec-chunklets": 0.8})
+    table = table.assign(experiment="why-ahead")[table["kind"] == "both"]
+    ((claim, finding),) = [pair for pair in claims.examine(table) if pair[0].name == "why-ahead"]
+    assert finding.verdict == "holds"
+    assert claim.text.startswith("Our hypothesis: ")
+    assert "ahead in 8 of 8 cells" in finding.figure
+    method = protocol.METHODS_AND_VARIANTS["gmm-ec-must"]
+    used = method.usable(Links(must=[(0, 1)], cannot=[(0, 99)]))
+    assert (used.n_must, used.n_cannot) == (1, 0)
+
+
+@pytest.mark.parametrize(("number", "verdict"), [("3", "holds"), ("1", "does not hold")])
+def test_the_number_that_cross_validation_chooses_is_counted(number, verdict):
+    rows = [
+        ("coil20", data, method, kind, 1000, seed, 0.5, np.nan, chosen)
+        for data in protocol.COIL
+        for kind in ("cannot", "both")
+        for method in ("paper-cv", "sskk", "csc", *COVARIANCES)
+        for seed in range(40)
+        for chosen in [f"links 2, likelihood 1, rule {number}" if method == "paper-cv" else None]
+    ]
+    columns = ["experiment", *Run._fields, "purity", "purity_predict", "chosen"]
+    found = {claim.name: finding for claim, finding in claims.examine(pd.DataFrame(rows, columns=columns))}
+    assert found["coil-choice"].verdict == verdict
+    assert "by links: K = 1 0, K = 2 240, K = 3 0, K = 4 0" in found["coil-choice"].figure
+    assert found["coil-covariances"].figure.count("ahead in 0 of 3") == 4
+
+
+def test_the_page_says_first_how_many_trials_it_rests_on(small):
+    folder, _ = small
+    page = (folder / "index.html").read_text()
+    lead = "Rests on 3 trials of each experiment."
+    assert lead in page
+    assert page.index(lead) < page.index("<h2>Claims</h2>")
+    assert "Verdicts on what varies over trials need\n30 of them." in page
+
+
+def test_tables_are_those_of_the_runs(small):
+    folder, _ = small
+    text = (folder / report.TABLES).read_text()
+    table = pd.read_parquet(folder / protocol.TABLE)
+    table = table[table["seed"] < 3]  # another test may have added a trial
+    some = table[(table["data"] == "two-moons") & (table["method"] == "paper-2") & (table["n_links"] == 16)]
+    values = some["purity_predict"]
+    assert f"{values.mean():.3f} ± {values.std():.3f}".replace("0.", ".") in text
+    assert text.startswith("`linkmix reproduce toy two-moons --trials 3`: 3 trials of each experiment, seeds 0 to 2; ")
+    assert "| Toy: so few links are enough whatever the start and the links. | **not enough trials** |" in text
 
 
 def test_samples_are_the_same_each_time():
@@ -254,3 +315,10 @@ def test_the_docs_name_every_experiment():
     text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text()
     for name in protocol.EXPERIMENTS:
         assert f"`{name}`" in text
+
+
+def test_the_docs_have_a_place_for_every_claim_and_no_other():
+    text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text()
+    marks = re.findall(r"<!-- claim: ([\w-]+) -->", text)
+    assert sorted(marks) == sorted(claim.name for claim in (*claims.CLAIMS, *claims.OURS))
+    assert text.count("<!-- rests on -->") == 1

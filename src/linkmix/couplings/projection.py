@@ -11,6 +11,7 @@ EM climbs the log-likelihood of the points minus this divergence.
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -27,6 +28,8 @@ from linkmix.links import Links
 NEWTON_STEPS = 50
 SWEEPS = 300
 TOLERANCE = 1e-10
+DENSE = 30_000
+"""Up to so many entries, matrices are dense: sparse ones take longer to build than these to solve."""
 
 
 def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Floats, float, Floats]:
@@ -48,15 +51,37 @@ def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Flo
         KL divergence of the labels from the posterior.
     multipliers : ndarray of shape (n_pairs, n_classes)
     """
+    multipliers = _first_multipliers(log_posterior, pairs)
+    if slack and len(pairs):
+        multipliers = _solve(log_posterior, pairs, multipliers, slack)
+    elif len(pairs):
+        shared = (np.bincount(pairs.ravel(), minlength=len(log_posterior)) > 1)[pairs].any(axis=1)
+        if shared.any():  # the others are solved already
+            rows, ends = np.unique(pairs[shared], return_inverse=True)
+            multipliers[shared] = _solve(log_posterior[rows], ends.reshape(-1, 2), multipliers[shared])
+        multipliers = _sweep(log_posterior, multipliers, pairs)
+    labels, log_total = _labels_of(log_posterior, pairs, multipliers)
+    pull = multipliers * (labels[pairs[:, 0]] + labels[pairs[:, 1]])
+    divergence = float(-log_total.sum() - pull.sum())
+    return labels, divergence, multipliers
+
+
+def _labels_of(log_posterior: Floats, pairs: Ints, multipliers: Floats) -> tuple[Floats, Floats]:
+    """Labels that follow from the multipliers, and the logarithms of their sums before they are normalised."""
+    pull = np.zeros_like(log_posterior)
+    np.add.at(pull, pairs[:, 0], multipliers)
+    np.add.at(pull, pairs[:, 1], multipliers)
+    log_labels = log_posterior - pull
+    log_total = log_sum_exp(log_labels)
+    return np.exp(log_labels - log_total[:, None]), log_total
+
+
+def _solve(log_posterior: Floats, pairs: Ints, first: Floats, slack: float = 0.0) -> Floats:
+    """Multipliers of pairs that may share points, by L-BFGS and then, without slack, Newton's method."""
     n_classes = log_posterior.shape[1]
 
     def labels_of(multipliers: Floats) -> tuple[Floats, Floats]:
-        pull = np.zeros_like(log_posterior)
-        np.add.at(pull, pairs[:, 0], multipliers)
-        np.add.at(pull, pairs[:, 1], multipliers)
-        log_labels = log_posterior - pull
-        log_total = log_sum_exp(log_labels)
-        return np.exp(log_labels - log_total[:, None]), log_total
+        return _labels_of(log_posterior, pairs, multipliers)
 
     def negative_dual(flat: Floats) -> tuple[float, Floats]:
         multipliers = flat.reshape(-1, n_classes)
@@ -69,24 +94,16 @@ def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Flo
             gradient = gradient + slack * multipliers / norm if norm > 0 else gradient
         return float(value), gradient.ravel()
 
-    multipliers = np.zeros((len(pairs), n_classes))
-    if len(pairs):
-        found = minimize(
-            negative_dual,
-            _first_multipliers(log_posterior, pairs).ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None)] * multipliers.size,
-            options={"maxiter": 30 if not slack else 10_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-11},
-        )
-        multipliers = found.x.reshape(-1, n_classes)
-        if not slack:
-            multipliers = _newton(negative_dual, labels_of, multipliers, pairs)
-            multipliers = _sweep(log_posterior, multipliers, pairs)
-    labels, log_total = labels_of(multipliers)
-    pull = multipliers * (labels[pairs[:, 0]] + labels[pairs[:, 1]])
-    divergence = float(-log_total.sum() - pull.sum())
-    return labels, divergence, multipliers
+    found = minimize(
+        negative_dual,
+        first.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * first.size,
+        options={"maxiter": 30 if not slack else 10_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-11},
+    )
+    multipliers: Floats = found.x.reshape(-1, n_classes)
+    return multipliers if slack else _newton(negative_dual, labels_of, multipliers, pairs)
 
 
 def _newton(
@@ -100,6 +117,10 @@ def _newton(
     number = np.arange(n_pairs * n_classes).reshape(n_pairs, n_classes)
     rows = np.concatenate([number.ravel(), number.ravel()])
     ends = (pairs.T[:, :, None] * n_classes + np.arange(n_classes)).ravel()
+    n_labels = (int(pairs.max()) + 1) * n_classes
+    incidence: Any = csr_array((np.ones(len(rows)), (rows, ends)), shape=(number.size, n_labels))
+    if number.size * n_labels <= DENSE:
+        incidence = incidence.toarray()
     flat = multipliers.ravel()
     value, gradient = negative_dual(flat)
     for _ in range(NEWTON_STEPS):
@@ -108,15 +129,11 @@ def _newton(
         if missed <= TOLERANCE:
             break
         labels, _ = labels_of(flat.reshape(n_pairs, n_classes))
-        n = len(labels)
         # Moving a multiplier moves the labels of both ends by minus their covariance.
         blocks = labels[:, :, None] * (np.eye(n_classes) - labels[:, None, :])
-        covariance = bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * n_classes,) * 2).tocsr()
-        incidence = csr_array((np.ones(len(rows)), (rows, ends)), shape=(flat.size, n * n_classes))[free]
-        hessian = (incidence @ covariance @ incidence.T).tocsc()
         ridge = 1e-12 + 1e-3 * min(1.0, float(np.abs(gradient[free]).max()) ** 2)  # the labels of a point sum to one
         step = np.zeros_like(flat)
-        step[free] = spsolve(hessian + ridge * eye_array(hessian.shape[0], format="csc"), -gradient[free])
+        step[free] = _newton_step(incidence[free], blocks, ridge, -gradient[free])
         size = 1.0
         while size > 1e-8:
             trial = np.maximum(flat + size * step, 0.0)
@@ -132,6 +149,20 @@ def _newton(
             break
         flat, value, gradient = trial, trial_value, trial_gradient
     return flat.reshape(n_pairs, n_classes)
+
+
+def _newton_step(incidence: Any, blocks: Floats, ridge: float, right: Floats) -> Floats:
+    """Solve for a step of the free multipliers, given which labels they move and the covariances of these."""
+    n, n_classes, _ = blocks.shape
+    if isinstance(incidence, np.ndarray):
+        moved = np.einsum("fnm,nml->fnl", incidence.reshape(-1, n, n_classes), blocks).reshape(len(incidence), -1)
+        hessian = moved @ incidence.T
+        hessian[np.diag_indices_from(hessian)] += ridge
+        return np.linalg.solve(hessian, right)
+    covariance = bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * n_classes,) * 2).tocsr()
+    hessian = (incidence @ covariance @ incidence.T).tocsc()
+    found: Floats = spsolve(hessian + ridge * eye_array(hessian.shape[0], format="csc"), right)
+    return found
 
 
 def _sweep(log_posterior: Floats, multipliers: Floats, pairs: Ints) -> Floats:

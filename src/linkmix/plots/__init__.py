@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from linkmix.plots.palette import COLOURS, INK, MARKERS, UNSURE
 
 if TYPE_CHECKING:
+    from linkmix.plots.choices import choice_of_classes, choice_of_shape
     from linkmix.plots.figures import (
         DASHED,
         SIGMAS,
         SOLID,
         Dashes,
-        choice_of_classes,
         draw_clusters,
         draw_legend,
         draw_links,
@@ -35,6 +35,7 @@ __all__ = [
     "UNSURE",
     "Dashes",
     "choice_of_classes",
+    "choice_of_shape",
     "draw_clusters",
     "draw_legend",
     "draw_links",
@@ -48,7 +49,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("linkmix.plots.figures"), name)
+        home = "choices" if name.startswith("choice_of") else "figures"
+        return getattr(import_module(f"linkmix.plots.{home}"), name)
     raise AttributeError(f"module 'linkmix.plots' has no attribute {name!r}")
 
 

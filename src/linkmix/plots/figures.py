@@ -20,7 +20,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 from PIL import Image
 
-from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.files import aside
 from linkmix.data.scaling import Scaling
 from linkmix.densities import Gaussian, StudentT
@@ -311,41 +311,6 @@ def draw_legend(
     )
 
 
-def choice_of_classes(table: Array, chosen: int) -> Figure:
-    """Draw how well each number of classes fits the links and the points.
-
-    Parameters
-    ----------
-    table : structured ndarray
-        ``choice_`` of an `AutoLinkMixture` with ``n_classes="auto"``.
-    chosen : int
-        The chosen number, ``n_classes_``.
-
-    Returns
-    -------
-    matplotlib Figure
-        Misfit of the links above; below, how far the score by which the number is chosen is behind the best.
-    """
-    figure = Figure(figsize=(6.0, 5.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    numbers = table["n_classes"]
-    for ax, values, name in (
-        (upper, -table["log_probability_of_links"], "misfit of the links\n(- log-probability)"),
-        (lower, table["score"].max() - table["score"], "score below the best\n(nats)"),
-    ):
-        ax.plot(numbers, values, color=COLOURS[0], marker="o")
-        ax.axvline(chosen, color=INK, linestyle=DASHED, linewidth=1.0)
-        ax.set_ylabel(name)
-        ax.grid(axis="y", color=UNSURE)
-    for number, misfit, broken in zip(numbers, -table["log_probability_of_links"], table["links_broken"], strict=True):
-        upper.annotate(f"{broken:g}", (number, misfit), textcoords="offset points", xytext=(4, 5))
-    upper.margins(y=0.2)
-    upper.set_title(f"{chosen} classes were chosen (at each point: links broken)")
-    lower.set_xlabel("number of classes")
-    lower.set_xticks(numbers)
-    return figure
-
-
 def save_picture(figure: Figure, path: Path, *, dpi: int = 120) -> None:
     """Save a figure as PNG. The file is complete or not written at all.
 
@@ -361,10 +326,10 @@ def save_picture(figure: Figure, path: Path, *, dpi: int = 120) -> None:
     _write_whole(path, _png(figure, dpi))
 
 
-def save_figure(figure: Figure, path: Path, *, dpi: int = 120) -> tuple[Path, Path]:
-    """Save a figure as PNG and as SVG. Both are drawn before either file is written.
+def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> tuple[Path, ...]:
+    """Save a figure as PNG, SVG and PDF. All are drawn before any file is written.
 
-    The same figure gives the same SVG, byte for byte, on machines with the same fonts.
+    The same figure gives the same files, byte for byte, on machines with the same fonts.
 
     Parameters
     ----------
@@ -372,22 +337,24 @@ def save_figure(figure: Figure, path: Path, *, dpi: int = 120) -> tuple[Path, Pa
         What to save.
     path : Path
         File name without a suffix; existing files are replaced.
-    dpi : int, default=120
-        Pixels per inch of the PNG, and of bitmaps inside the SVG.
+    dpi : int, default=150
+        Pixels per inch of the PNG, and of bitmaps inside the others.
 
     Returns
     -------
     tuple of Path
-        The PNG and the SVG.
+        The three files.
     """
-    vector = BytesIO()
-    with rc_context({"svg.hashsalt": "linkmix"}):  # otherwise the ids inside the file are random
-        figure.savefig(vector, format="svg", dpi=dpi, metadata={"Date": None})
-    contents = {".png": _png(figure, dpi), ".svg": vector.getvalue()}
-    png, svg = (path.with_name(path.name + ending) for ending in contents)
-    _write_whole(png, contents[".png"])
-    _write_whole(svg, contents[".svg"])
-    return png, svg
+    contents = {".png": _png(figure, dpi)}
+    with rc_context({"svg.hashsalt": "linkmix", "pdf.fonttype": 42}):  # otherwise ids are random; fonts that print
+        for ending, dates in ((".svg", {"Date": None}), (".pdf", {"CreationDate": None})):
+            drawn = BytesIO()
+            figure.savefig(drawn, format=ending[1:], dpi=dpi, metadata=dates)
+            contents[ending] = drawn.getvalue()
+    places = tuple(path.with_name(path.name + ending) for ending in contents)
+    for place, content in zip(places, contents.values(), strict=True):
+        _write_whole(place, content)
+    return places
 
 
 def _png(figure: Figure, dpi: int) -> bytes:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KIND = Literal["both", "must", "cannot", "even"]
 """Which links are drawn: random pairs of any kind, of one kind, or must-links and cannot-links in equal numbers."""
-SCORES = ("purity", "ari", "links_satisfied", "purity_predict", "ari_predict", "seconds", "peak_mb", "error")
+SCORES = ("purity", "ari", "links_satisfied", "purity_predict", "ari_predict", "seconds", "peak_mb", "chosen", "error")
 
 
 class Run(NamedTuple):
@@ -95,8 +95,8 @@ def compare(
     pandas.DataFrame
         One row per run: ``data``, ``method``, ``kind``, ``n_links``, ``seed``; ``purity`` and ``ari`` of ``labels_``,
         and of ``predict`` if the method has it (``purity_predict``, ``ari_predict``); ``links_satisfied`` by
-        ``labels_``; ``seconds``; ``peak_mb``, the peak memory of the run (on Linux, otherwise missing); and ``error``,
-        the reason why a run failed.
+        ``labels_``; ``seconds``; ``peak_mb``, the peak memory of the run (on Linux, otherwise missing);
+        ``chosen``, what a method with ``chosen_`` says that it chose; and ``error``, the reason why a run failed.
 
     Examples
     --------
@@ -224,6 +224,8 @@ def _scores(run: dict[str, Any], method: Method, X: Array, y: Array) -> dict[str
     row["purity"] = purity(y, model.labels_)
     row["ari"] = float(adjusted_rand_score(y, model.labels_))
     row["links_satisfied"] = links_satisfied(model.labels_, links)
+    if hasattr(model, "chosen_"):
+        row["chosen"] = model.chosen_
     if hasattr(model, "predict"):
         predicted = model.predict(X)
         row["purity_predict"] = purity(y, predicted)

@@ -20,7 +20,10 @@ def reproduce(names: tuple[str, ...], trials: int | None, n_jobs: int | None, fo
     Draws its figures and tests its claims.
 
     A NAME is toy, two-moons, haberman, thyroid, mnist-123, mnist-4567, coil20 or clusters-per-class, which together are
-    the paper and the default; or fewest-links, which runs every method on eleven data sets.
+    the paper; why-ahead, a hypothesis about it; these are the default. Or fewest-links, which runs every method on
+    eleven data sets.
+
+    Writes index.html with all figures (PNG, SVG and PDF), tables.md, and runs.parquet with a row for each run.
 
     Every run is saved as soon as it ends. If the command is stopped, the same command continues where it was.
 

@@ -19,6 +19,8 @@ from linkmix.study.comparison import KIND, Run, run_all
 from linkmix.study.metrics import purity
 from linkmix.study.paper import data as room
 from linkmix.study.paper import synthetic
+from linkmix.study.paper.chosen import ChosenGMPR
+from linkmix.study.paper.figures.styles import COVARIANCES
 from linkmix.study.registry import METHODS, Method
 
 if TYPE_CHECKING:
@@ -39,15 +41,20 @@ class Grid:
         Numbers of links; methods that use no links are run once, without any.
     kind : {"both", "must", "cannot", "even"}
         Which links.
+    most_trials : int, optional
+        Number of trials after which there are no more runs, for what takes long and varies little.
     """
 
     data: tuple[str, ...]
     methods: tuple[str, ...]
     n_links: tuple[int, ...]
     kind: KIND = "both"
+    most_trials: int | None = None
 
     def runs(self, seed: int) -> Iterator[Run]:
         """Yield the runs of one trial."""
+        if self.most_trials is not None and seed >= self.most_trials:
+            return
         for name in self.data:
             for method in self.methods:
                 uses_links = METHODS_AND_VARIANTS[method].uses_links
@@ -106,7 +113,12 @@ METHODS_AND_VARIANTS: dict[str, Method] = METHODS | {
             "GM-PR from the start that the toy figure shows",
             init=synthetic.start_at(synthetic.toy()[0], synthetic.TOY_START),
         ),
+        _paper("paper-3-diag", "the same with diagonal covariances", clusters_per_class=3, covariance_type="diag"),
+        _paper("paper-3-tied", "the same with one covariance for all", clusters_per_class=3, covariance_type="tied"),
+        _paper("paper-3-reg", "the same with 0.1 added to the variances", clusters_per_class=3, reg_covar=0.1),
+        Method("paper-cv", ChosenGMPR, True, True, False, "GM-PR, clusters per class by cross-validation"),
         Method("gmm-ec-chunklets", _ChunkletGMMEC, True, True, True, "GMM-EC as its authors run it"),
+        Method("gmm-ec-must", _ChunkletGMMEC, True, False, True, "the same, with the must-links among the pairs alone"),
     )
 }
 """The methods of the registry, and variants that some experiments need."""
@@ -116,6 +128,10 @@ ALL_OF_THE_PAPER = (*MIXTURES, "spectral", "sskk", "csc")
 UCI_LINKS = (4, 8, 16, 32, 64, 128, 256)
 DIGIT_LINKS = (16, 64, 128, 256)
 DIGITS = ("mnist-123", "mnist-4567")
+PURITY_LINKS = {"haberman": UCI_LINKS, "thyroid": UCI_LINKS, "mnist-123": DIGIT_LINKS, "mnist-4567": DIGIT_LINKS}
+FEW_TRIALS = 40
+"""Enough for a verdict; what we ask beyond the paper gets no more."""
+COIL, COIL_LINKS = ("coil20-10", "coil20-15", "coil20-20"), (100, 300, 1000)
 FEWEST_LINKS = (10, 25, 50, 100, 200)
 FEWEST_DATA = (
     *("thyroid", "haberman", "iris", "wine", "breast-cancer"),
@@ -124,7 +140,8 @@ FEWEST_DATA = (
 """At most 1000 rows of each, because some rivals take time cubic in the number of rows."""
 
 
-def _purity_against_links(name: str, title: str, n_links: tuple[int, ...]) -> Experiment:
+def _purity_against_links(name: str, title: str) -> Experiment:
+    n_links = PURITY_LINKS[name]
     return Experiment(
         name,
         title,
@@ -153,19 +170,34 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Two moons: two clusters per class follow a shape that one cannot",
             (Grid(("two-moons",), ("gmm", "paper", "paper-2"), (4, 16, 64), "even"),),
         ),
-        _purity_against_links("haberman", "Survival after surgery: purity against links", UCI_LINKS),
-        _purity_against_links("thyroid", "Thyroid gland: purity against links", UCI_LINKS),
-        _purity_against_links("mnist-123", "Digits 1, 2, 3: purity against links", DIGIT_LINKS),
-        _purity_against_links("mnist-4567", "Digits 4, 5, 6, 7: purity against links", DIGIT_LINKS),
+        _purity_against_links("haberman", "Survival after surgery: purity against links"),
+        _purity_against_links("thyroid", "Thyroid gland: purity against links"),
+        _purity_against_links("mnist-123", "Digits 1, 2, 3: purity against links"),
+        _purity_against_links("mnist-4567", "Digits 4, 5, 6, 7: purity against links"),
         Experiment(
             "coil20",
-            "Twenty objects, three clusters per class, in 10, 15 and 20 dimensions",
-            (Grid(("coil20-10", "coil20-15", "coil20-20"), ("paper-3", "sskk", "csc"), (100, 300, 1000)),),
+            "Twenty objects in 10, 15 and 20 dimensions: three clusters per class, other covariances, cross-validation",
+            (
+                Grid(COIL, ("paper-3", "sskk", "csc"), COIL_LINKS, "cannot"),  # as the caption says
+                Grid(COIL, ("paper-3", "sskk", "csc"), COIL_LINKS, most_trials=FEW_TRIALS),  # as the text may mean
+                Grid(COIL, COVARIANCES, COIL_LINKS[::2], "cannot", most_trials=FEW_TRIALS),
+                Grid(
+                    COIL, ("paper-cv",), COIL_LINKS[-1:], most_trials=FEW_TRIALS
+                ),  # cannot-links hardly tell one K from another
+            ),
         ),
         Experiment(
             "clusters-per-class",
             "One to four clusters per class on digits",
             (Grid(DIGITS, ("paper", "paper-2", "paper-3", "paper-4"), DIGIT_LINKS),),
+        ),
+        Experiment(
+            "why-ahead",
+            "A hypothesis of ours: GMM-EC with the must-links alone among the same pairs",
+            tuple(
+                Grid((name,), ("paper", "gmm-ec-chunklets", "gmm-ec-must"), n_links)
+                for name, n_links in PURITY_LINKS.items()
+            ),
         ),
         Experiment(
             "fewest-links",
@@ -176,7 +208,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     )
 }
 PAPER = tuple(name for name in EXPERIMENTS if name != "fewest-links")
-"""The experiments of the paper."""
+"""The experiments of the paper, and the hypothesis about them."""
 
 
 def run(

@@ -14,10 +14,10 @@ from linkmix.basics.files import aside
 from linkmix.native.versions import versions
 from linkmix.plots import save_figure
 from linkmix.plots.pages import render
-from linkmix.study.paper import fewest, figures
-from linkmix.study.paper.claims import PURITY_SETS, examine
+from linkmix.study.paper import fewest, figures, tables
+from linkmix.study.paper.claims import examine
 from linkmix.study.paper.data import DATA
-from linkmix.study.paper.figures import score
+from linkmix.study.paper.evidence import PURITY_SETS, differences
 from linkmix.study.paper.protocol import ALL_OF_THE_PAPER, DIGITS, EXPERIMENTS, MIXTURES, TABLE, ceiling, floor, load
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PAGE = "index.html"
 SUMMARY = "fewest-links.csv"
+TABLES = "tables.md"
 
 
 def write(table: "pd.DataFrame", folder: Path, command: str) -> Path:
@@ -59,20 +60,25 @@ def write(table: "pd.DataFrame", folder: Path, command: str) -> Path:
         few.append(("Fewest links: each method on average", fewest_links_means(summary)))
         few += [(f"Mean {name}", fewest.mean_scores(runs, name).round(3)) for name in fewest.SCORES]
         cells = fewest.against_rivals(runs) if "auto" in set(runs["method"]) else None
-    failed = table[table["error"].notna()]
+    failed, findings = table[table["error"].notna()], examine(table)
+    with aside(folder / TABLES) as place:
+        place.write_text(tables.markdown(table, findings, command, machine()), encoding="utf-8")
     content = render(
         Path(__file__).with_name("page.html"),
         command=command,
         runs=TABLE,
+        tables=TABLES,
         n_runs=len(table),
         n_experiments=len(names),
+        trials=tables.trials_in_words(table),
+        too_few=tables.too_few(table),
         last_seed=int(table["seed"].max()),
-        findings=examine(table),
+        findings=findings,
         figures=drawn,
         fewest_links=few,
         against_rivals=cells,
         behind=fewest.BEHIND,
-        means=means(table),
+        means=tables.means(table),
         n_failed=len(failed),
         failures=failed.groupby(["data", "method", "kind", "n_links", "error"]).size().reset_index(name="runs"),
         machine=machine(),
@@ -81,26 +87,6 @@ def write(table: "pd.DataFrame", folder: Path, command: str) -> Path:
     with aside(page) as place:
         place.write_text(content, encoding="utf-8")
     return page
-
-
-def means(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Mean and standard deviation of purity for each method, data set, kind and number of links.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Runs.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``data``, ``kind``, ``n_links``, and a column of text for each method.
-    """
-    scored = table.assign(score=score(table)).drop_duplicates(["data", "kind", "n_links", "method", "seed"])
-    groups = scored.groupby(["data", "kind", "n_links", "method"], sort=False)["score"]
-    text = groups.mean().map("{:.3f}".format) + " ± " + groups.std().fillna(0).map("{:.3f}".format)
-    wide = text.unstack("method").fillna("")
-    return wide.sort_index(level=["data", "kind", "n_links"]).reset_index()
 
 
 def fewest_links(table: "pd.DataFrame") -> "pd.DataFrame":
@@ -162,12 +148,23 @@ def machine() -> list[tuple[str, str]]:
 def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str, str, Callable[[], Figure]]]":
     """File name, caption and drawing function of each figure."""
     if "toy" in names:
+        yield (
+            "wrong-model",
+            "Figure 1: the likeliest mixture of the toy's points, and the one that is wanted.",
+            figures.wrong_model,
+        )
+        yield "graphical-model", "Figure 2: the model as a graph; observed nodes are grey.", figures.graphical_model
         yield "toy", "Toy: start; without links; with 2 + 2 links, 2 must-links, 2 cannot-links.", figures.toy_panels
     if "two-moons" in names:
         yield (
             "two-moons",
             "Two moons: starts for one and two clusters per class; GMM; GM-PR with one cluster per class; with two.",
             figures.two_moons_panels,
+        )
+        yield (
+            "two-moons-counts",
+            "Sixteen points on two moons, looked for until the errors were those that the paper counts.",
+            figures.counted_moons_panels,
         )
     digits = [name for name in DIGITS if name in names]
     if digits:
@@ -191,10 +188,22 @@ def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str
             partial(figures.purity_against_links, curves, sets, kind, methods, floors),
         )
     if "coil20" in names:
+        coil, levels = table[table["experiment"] == "coil20"], _floors(table, "coil20")
         yield (
-            "coil20",
-            "COIL-20 in 10, 15 and 20 dimensions: purity against links.",
-            lambda: figures.coil20(table[table["experiment"] == "coil20"], floors=_floors(table, "coil20")),
+            "coil20-objects",
+            "COIL-20: the first view of each object. The images may not be passed on.",
+            lambda: figures.coil_objects(*load("coil20-pixels")),
+        )
+        for kind, ending, what in (("cannot", "", "cannot-links alone"), ("both", "-both", "links of both kinds")):
+            yield (
+                f"coil20{ending}",
+                f"COIL-20 in 10, 15 and 20 dimensions: purity against links, {what}.",
+                partial(figures.coil20, coil, kind=kind, floors=levels),
+            )
+        yield (
+            "coil20-covariances",
+            "COIL-20: GM-PR with K = 3 and other covariances, and SSKK; cannot-links alone.",
+            partial(figures.coil20, coil, methods=(*figures.COVARIANCES, "sskk")),
         )
     if "clusters-per-class" in names:
         yield (
@@ -202,6 +211,15 @@ def _figures(names: Sequence[str], table: "pd.DataFrame") -> "Iterator[tuple[str
             "GM-PR with one to four clusters per class.",
             lambda: figures.clusters_per_class(
                 table[table["experiment"] == "clusters-per-class"], floors=_floors(table, "clusters-per-class")
+            ),
+        )
+    if "why-ahead" in names:
+        others = ("gmm-ec-chunklets", "gmm-ec-must")
+        yield (
+            "why-ahead",
+            "GM-PR minus GMM-EC on the same random pairs, all of them or the must-links among them alone.",
+            lambda: figures.differences_against_links(
+                {other: differences(table, "paper", other, experiments=["why-ahead"]) for other in others}, PURITY_SETS
             ),
         )
     if "fewest-links" in names:

@@ -33,6 +33,9 @@ MOONS_LINKS = Links(must=[(14, 46), (29, 79)], cannot=[(55, 91), (76, 86)])
 
 MOONS_OF_THE_PAPER = (3, 2, 0)
 """Wrong points in the paper's figure: GMM, and GM-PR with one and with two clusters per class."""
+COUNTED_START, COUNTED_CLUSTERS = (8, 5), ((7, 0), (6, 12))
+COUNTED_LINKS = Links(must=[(11, 13), (1, 6)], cannot=[(12, 15), (2, 7)])
+"""The same for sixteen points on which the paper's counts come out; `python -m benchmarks.two_moons` found them."""
 
 
 def toy() -> tuple[Floats, Ints]:
@@ -189,12 +192,48 @@ def two_moons_fits(X: Floats) -> dict[str, LinkMixture]:
     >>> {name: count_errors(y, model.predict(X)) for name, model in two_moons_fits(X).items()}
     {'none': 29, 'one': 15, 'two': 0}
     """
-    start = start_at(X, MOONS_START)
-    clusters = start_at(X, MOONS_START, MOONS_CLUSTERS)
+    return _moons_fits(X, MOONS_START, MOONS_CLUSTERS, MOONS_LINKS)
+
+
+def counted_moons() -> tuple[Floats, Ints]:
+    """Sixteen points on two moons on which the paper's counts of errors come out.
+
+    Returns
+    -------
+    X : ndarray of shape (16, 2)
+        Points.
+    y : ndarray of shape (16,)
+        Class 0 is the upper moon, class 1 the lower one.
+
+    Examples
+    --------
+    >>> counted_moons()[0].shape
+    (16, 2)
+    """
+    X, y = make_moons(16, noise=0.1, random_state=54)
+    return X, y
+
+
+def counted_moons_fits(X: Floats) -> dict[str, LinkMixture]:
+    """Fit these sixteen points as `two_moons_fits` does.
+
+    Examples
+    --------
+    >>> X, y = counted_moons()
+    >>> {name: count_errors(y, model.predict(X)) for name, model in counted_moons_fits(X).items()}
+    {'none': 3, 'one': 2, 'two': 0}
+    """
+    return _moons_fits(X, COUNTED_START, COUNTED_CLUSTERS, COUNTED_LINKS)
+
+
+def _moons_fits(
+    X: Floats, means: Sequence[int], clusters: Sequence[Sequence[int]], links: Links
+) -> dict[str, LinkMixture]:
+    start = start_at(X, means)
     return {
         "none": GMM(2, init=start).fit(X),
-        "one": GMPR(2, init=start).fit(X, links=MOONS_LINKS),
-        "two": GMPR(2, clusters_per_class=2, init=clusters).fit(X, links=MOONS_LINKS),
+        "one": GMPR(2, init=start).fit(X, links=links),
+        "two": GMPR(2, clusters_per_class=2, init=start_at(X, means, clusters)).fit(X, links=links),
     }
 
 

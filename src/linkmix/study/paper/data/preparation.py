@@ -31,6 +31,15 @@ def pca(n_components: int, text: str, top: float) -> Preparation:
     return Preparation(f"{text}, PCA to {n_components} dimensions", project)
 
 
+def pixels(top: float) -> Preparation:
+    """Pixels up to ``top``, from 0 to 1."""
+
+    def scale(X: Floats, columns: Names) -> tuple[Floats, Names]:
+        return X / top, tuple(f"pixel {j + 1}" for j in range(X.shape[1]))
+
+    return Preparation("pixels from 0 to 1", scale)
+
+
 def _z_score(X: Floats, columns: Names) -> tuple[Floats, Names]:
     varies = np.ptp(X, axis=0) > 0
     X = X[:, varies]

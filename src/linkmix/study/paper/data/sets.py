@@ -18,6 +18,7 @@ from linkmix.study.paper.data.preparation import (
     Z_SCORED_18,
     Preparation,
     pca,
+    pixels,
 )
 
 
@@ -193,6 +194,7 @@ DATA: Mapping[str, Spec] = {
     "mnist-123": _mnist("123", 3177),
     "mnist-4567": _mnist("4567", 3860),
     "mnist-4567-10": _mnist("4567", 3860, 10),
+    "coil20-pixels": Spec("the images of COIL-20", (1440, 1024), _OBJECTS, "coil20", pixels(4080.0)),
     "coil20-10": _coil20(10),
     "coil20-15": _coil20(15),
     "coil20-20": _coil20(20),

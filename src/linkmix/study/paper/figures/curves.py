@@ -1,6 +1,5 @@
 """Curves of the purity of methods against the number of links."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,10 +7,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from linkmix.basics.arrays import Ints
 from linkmix.plots import INK, Dashes
+from linkmix.study.paper.figures.axes import common, grid, spans_of
 from linkmix.study.paper.figures.runs import SHARE_OF_CEILING, is_blind, runs_with
 from linkmix.study.paper.figures.styles import (
     CLUSTERS_PER_CLASS,
@@ -26,7 +26,7 @@ from linkmix.study.paper.figures.styles import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_BAND = 0.16  # opacity of a band
+_BAND = 0.13  # opacity of a band
 
 
 def purity_against_links(
@@ -35,10 +35,14 @@ def purity_against_links(
     kind: str,
     methods: Sequence[str],
     floors: Mapping[str, float],
+    *,
+    equal: bool = False,
 ) -> Figure:
     """Draw the purity of methods against the number of links, a panel for each data set.
 
-    Methods that use no links are level lines. Runs of the other methods without links are not shown.
+    Methods that use no links are level lines. Runs of the other methods without links are not shown. Methods that come
+    first have wider lines, so that one below another can still be seen. Where much of an axis would be empty, it is
+    broken.
 
     Parameters
     ----------
@@ -52,6 +56,8 @@ def purity_against_links(
         Methods to draw; a method without runs on a data set is left out of its panel.
     floors : mapping of data set to float
         Share of the largest class, below which purity cannot fall.
+    equal : bool, default=False
+        Whether all panels have the same limits.
 
     Returns
     -------
@@ -59,39 +65,73 @@ def purity_against_links(
         Means as lines, standard deviations as bands.
     """
     what = {"must": "must-links", "cannot": "cannot-links", "even": "links, half of them must-links"}.get(kind, "links")
-    figure, panels = _grid(len(data_names))
+    if not data_names:
+        raise ValueError("there are 0 data sets to draw: name at least one that is in the table")
     there = {method for name in data_names for method in runs_with(table, name, kind)["method"]}
     for method in methods:
         if method not in STYLES:
             raise ValueError(f"method {method!r} has no style: choose from {', '.join(STYLES)}")
         if method not in there:
             raise ValueError(f"the table has no run of {method!r} on {', '.join(data_names)}: leave it out")
-    for ax, letter, name in zip(panels, letters(), data_names, strict=False):
-        _draw_curves(ax, f"({letter})", table, name, kind, methods)
-        ax.set_xlabel(f"number of {what}")
+    spans = [spans_of(_heights(table, name, kind, methods, floors)) for name in data_names]
+    if equal:
+        spans = [common(spans)] * len(spans)
+    figure, panels = grid(spans)
+    for panel, letter, name in zip(panels, letters(), data_names, strict=False):
+        for ax in panel.axes:
+            _draw_curves(ax, table, name, kind, methods)
+        part = runs_with(table, name, kind)
+        failed = _failures(part[part["method"].isin(methods)])
+        panel.finish("\n".join([f"({letter}) {data_name(name)}", *failed]), f"number of {what}", "purity")
         if name in floors:
-            _draw_level(ax, floors[name], "floor", DOTTED)
+            _draw_level(panel.at(floors[name]), floors[name], "floor", DOTTED)
     more = [(level_mark(DOTTED), "share of largest class")] if floors else []
-    _draw_key(figure, panels, table, data_names, kind, methods, more=more)
+    _draw_key(figure, [panel.upper for panel in panels], table, data_names, kind, methods, more=more)
     return figure
 
 
-def coil20(table: "pd.DataFrame", *, floors: Mapping[str, float] | None = None) -> Figure:
-    """Draw COIL-20: GM-PR with three clusters per class, SSKK and CSC, a panel for each dimension.
+def _heights(
+    table: "pd.DataFrame", name: str, kind: str, methods: Sequence[str], floors: Mapping[str, float]
+) -> list[tuple[float, float]]:
+    """What has to be in sight: from where to where each curve with its band goes, and the floor."""
+    part = runs_with(table, name, kind)
+    groups = part[part["method"].isin(methods)].groupby(["method", "n_links"])["score"]
+    found: dict[str, list[float]] = {}
+    for (method, _), some in groups:
+        if some.notna().any():
+            mean, spread = float(some.mean()), _spread(some)
+            found.setdefault(str(method), []).extend((mean - spread, mean + spread))
+    level = [(floors[name], floors[name])] if name in floors else []
+    return [(min(ends), max(ends)) for ends in found.values()] + level
+
+
+def coil20(
+    table: "pd.DataFrame",
+    *,
+    kind: str = "cannot",
+    methods: Sequence[str] = ("paper-3", "sskk", "csc"),
+    floors: Mapping[str, float] | None = None,
+) -> Figure:
+    """Draw COIL-20: by default GM-PR with three clusters per class, SSKK and CSC, a panel for each dimension.
 
     Parameters
     ----------
     table : DataFrame
         Runs on ``coil20-10``, ``coil20-15`` and ``coil20-20``, or some of these.
+    kind : {"cannot", "both"}
+        Kind of links; the caption of the paper says cannot-links.
+    methods : sequence of str
+        Methods to draw.
     floors : mapping of data set to float, optional
         Share of the largest class.
 
     Returns
     -------
     matplotlib Figure
+        All panels have the same axes.
     """
     names = [f"coil20-{d}" for d in (10, 15, 20) if np.any(table["data"] == f"coil20-{d}")]
-    return purity_against_links(table, names, "both", ("paper-3", "sskk", "csc"), floors or {})
+    return purity_against_links(table, names, kind, methods, floors or {}, equal=True)
 
 
 def clusters_per_class(table: "pd.DataFrame", *, floors: Mapping[str, float] | None = None) -> Figure:
@@ -107,10 +147,71 @@ def clusters_per_class(table: "pd.DataFrame", *, floors: Mapping[str, float] | N
     Returns
     -------
     matplotlib Figure
+        Both panels have the same axes.
     """
     names = [name for name in ("mnist-123", "mnist-4567") if np.any(table["data"] == name)]
-    figure = purity_against_links(table, names, "both", CLUSTERS_PER_CLASS, floors or {})
+    figure = purity_against_links(table, names, "both", CLUSTERS_PER_CLASS, floors or {}, equal=True)
     figure.legends[0].get_texts()[0].set_text("GM-PR, K = 1")  # in the other figures it is just GM-PR
+    return figure
+
+
+def differences_against_links(cells: Mapping[str, Any], data_names: Sequence[str], ours: str = "paper") -> Figure:
+    """Draw by how much a method is ahead of others, with 95 % intervals, a panel for each data set.
+
+    Parameters
+    ----------
+    cells : mapping of method to DataFrame
+        For each of the others, the result of `linkmix.study.paper.evidence.differences`.
+    data_names : sequence of str
+        Data sets to draw.
+    ours : str, default="paper"
+        The method that is ahead if the difference is above zero.
+
+    Returns
+    -------
+    matplotlib Figure
+        All panels have the same axes.
+    """
+    ends = [
+        (float(part[column].loc[name].min()), float(part[column].loc[name].max()))
+        for part in cells.values()
+        for name in data_names
+        for column in ("low", "high", "mean")
+    ]
+    ends = [(low, high) for low, high in ends if np.isfinite([low, high]).all()]
+    low, high = min([0.0, *(low for low, _ in ends)]), max([0.0, *(high for _, high in ends)])
+    pad = 0.06 * (high - low) + 0.005
+    figure, panels = grid([[(low - pad, high + pad)]] * len(data_names))
+    for panel, letter, name in zip(panels, letters(), data_names, strict=False):
+        ax = panel.upper
+        ax.set_xscale("log", base=2)
+        for place, (method, part) in enumerate(cells.items()):
+            of, style = part.loc[name], STYLES[method]
+            x = of.index.to_numpy(dtype=np.float64) * 2 ** (0.12 * (place - (len(cells) - 1) / 2))  # side by side
+            error = np.where(np.isfinite(of["high"]), of["high"] - of["mean"], 0.0)
+            ax.errorbar(
+                x,
+                of["mean"],
+                yerr=error,
+                color=style.colour,
+                marker=style.marker,
+                linestyle=style.dashes,
+                linewidth=1.4,
+                capsize=2.5,
+                label=f"ahead of {style.name}",
+            )
+        ax.axhline(0, color=INK, linewidth=1.0, linestyle=DOTTED)
+        _set_ticks(ax, of.index.to_numpy(dtype=np.int64))
+        panel.finish(f"({letter}) {data_name(name)}", "number of links", f"purity of {STYLES[ours].name} minus other")
+    figure.legend(
+        *panels[0].upper.get_legend_handles_labels(),
+        title=f"Mean differences of {STYLES[ours].name} over {int(part['trials'].min())} trials; bars: 95 % intervals",
+        loc="outside lower center",
+        ncols=len(cells),
+        frameon=False,
+        fontsize=9,
+        title_fontsize=9,
+    )
     return figure
 
 
@@ -135,10 +236,17 @@ def fewest_links(
     matplotlib Figure
     """
     names, methods = list(ceilings), [name for name in STYLES if np.any(table["method"] == name)]
-    figure, panels = _grid(len(names))
-    for ax, letter, name in zip(panels, letters(), names, strict=False):
-        _draw_curves(ax, f"({letter})", table, name, kind, methods, ours=ours)
-        ax.set_xlabel("number of links")
+    if not names:
+        raise ValueError("there are 0 data sets to draw: name at least one that is in the table")
+    figure, rooms = grid([None] * len(names))
+    panels = [room.upper for room in rooms]
+    for room, letter, name in zip(rooms, letters(), names, strict=False):
+        ax, part = room.upper, runs_with(table, name, kind)
+        _draw_curves(ax, table, name, kind, methods, ours=ours)
+        failed = _failures(part[part["method"].isin(methods)])
+        room.finish("\n".join([f"({letter}) {data_name(name)}", *failed]), "number of links", "purity")
+        low, high = ax.get_ylim()
+        ax.set_ylim(max(low, 0.0), min(high, 1.01))
         _draw_level(ax, ceilings[name], "ceiling", DASH_DOT)
         _draw_level(ax, SHARE_OF_CEILING * ceilings[name], f"{SHARE_OF_CEILING:.0%}", DOTTED)
     more = [
@@ -151,7 +259,6 @@ def fewest_links(
 
 def _draw_curves(
     ax: Axes,
-    letter: str,
     table: "pd.DataFrame",
     name: str,
     kind: str,
@@ -165,7 +272,9 @@ def _draw_curves(
     numbers = np.unique(part["n_links"].to_numpy(dtype=np.int64))
     numbers = numbers[numbers > 0]
     ax.set_xscale("log", base=2)
+    places = {method: place for place, method in enumerate(method for method in methods if not is_blind(method))}
     for method in methods:
+        place = places.get(method, 3)
         runs, style = part[part["method"] == method], STYLES[method]
         if not runs["score"].notna().any():
             continue
@@ -173,8 +282,8 @@ def _draw_curves(
         look: dict[str, Any] = {
             "color": style.colour,
             "linestyle": style.dashes,
-            "linewidth": 2.6 if thick else (1.0 if ours else 1.6),
-            "zorder": 4 if thick else 3,
+            "linewidth": 2.6 if thick else (1.0 if ours else _width(place)),
+            "zorder": 4 if thick else 3 + 0.01 * place,
         }
         if is_blind(method):
             mean, spread = float(runs["score"].mean()), _spread(runs["score"])
@@ -185,7 +294,7 @@ def _draw_curves(
         groups = runs.groupby("n_links")["score"]
         means, spreads = groups.mean(), groups.apply(_spread)
         x = means.index.to_numpy(dtype=np.float64)
-        size = 6.5 if thick else (4.0 if ours else 5.5)
+        size = 6.5 if thick else (4.0 if ours else 3.8 + 1.4 * _width(place))
         ax.plot(
             x,
             means,
@@ -199,14 +308,17 @@ def _draw_curves(
         if ours is None or thick:
             ax.fill_between(x, means - spreads, means + spreads, color=style.colour, alpha=_BAND, linewidth=0, zorder=1)
     _set_ticks(ax, numbers)
-    ax.set_title("\n".join([f"{letter} {data_name(name)}", *_failures(part)]), fontsize=10)
-    ax.set_ylabel("purity")
-    ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    ax.grid(axis="y", color="#DDDDDD", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    low, high = ax.get_ylim()
-    ax.set_ylim(max(low, 0.0), min(high, 1.01))
+
+
+def _width(place: int) -> float:
+    """Width of the line of a method: the first one is widest, so that it is seen below the others.
+
+    Examples
+    --------
+    >>> [round(_width(place), 2) for place in range(4)]
+    [3.2, 2.3, 1.73, 1.37]
+    """
+    return 0.75 + 2.45 * 0.633**place
 
 
 def _spread(scores: "pd.Series[float]") -> float:
@@ -239,8 +351,9 @@ def _set_ticks(ax: Axes, numbers: Ints) -> None:
 def _draw_level(ax: Axes, height: float, name: str, dashes: Dashes) -> None:
     """Draw a level line, with its name and height to the right of the panel; extend the limits to include it."""
     low, high = ax.get_ylim()
-    margin = 0.04 * (max(high, height) - min(low, height))
-    ax.set_ylim(min(low, height - margin), max(high, min(height + margin, 1.01)))
+    if not low < height < high:
+        margin = 0.04 * (max(high, height) - min(low, height))
+        ax.set_ylim(min(low, height - margin), max(high, min(height + margin, 1.01)))
     ax.axhline(height, color=INK, linewidth=1.0, linestyle=dashes, zorder=2, label=f"_{name}")
     ax.annotate(
         f"{name} {height:.3f}",
@@ -289,15 +402,3 @@ def _draw_key(
         fontsize=9,
         title_fontsize=9,
     )
-
-
-def _grid(n_panels: int) -> tuple[Figure, list[Axes]]:
-    if n_panels == 0:
-        raise ValueError("there are 0 data sets to draw: name at least one that is in the table")
-    columns = min(2 if n_panels == 4 else 3, n_panels)
-    rows = math.ceil(n_panels / columns)
-    figure = Figure(figsize=(max(3.7 * columns, 5.5) + 0.5, 2.9 * rows + 0.9), layout="constrained")
-    cells = figure.subplots(rows, columns, squeeze=False).ravel()
-    for ax in cells[n_panels:]:
-        ax.set_axis_off()
-    return figure, list(cells[:n_panels])

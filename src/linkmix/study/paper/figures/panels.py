@@ -1,6 +1,6 @@
 """Figures of points: the toy, the two moons and the digits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -61,21 +61,45 @@ def two_moons_panels() -> Figure:
         Five panels and a legend.
     """
     X, y = synthetic.two_moons()
-    fits = synthetic.two_moons_fits(X)
+    start, clusters, links = synthetic.MOONS_START, synthetic.MOONS_CLUSTERS, synthetic.MOONS_LINKS
+    return _moons_panels(X, y, synthetic.two_moons_fits(X), start, clusters, links)
+
+
+def counted_moons_panels() -> Figure:
+    """Draw sixteen points on two moons on which the paper's counts of errors come out.
+
+    Returns
+    -------
+    matplotlib Figure
+        Five panels and a legend.
+    """
+    X, y = synthetic.counted_moons()
+    start, clusters, links = synthetic.COUNTED_START, synthetic.COUNTED_CLUSTERS, synthetic.COUNTED_LINKS
+    return _moons_panels(X, y, synthetic.counted_moons_fits(X), start, clusters, links)
+
+
+def _moons_panels(
+    X: Floats,
+    y: Ints,
+    fits: Mapping[str, LinkMixture],
+    start: Sequence[int],
+    clusters: Sequence[Sequence[int]],
+    links: Links,
+) -> Figure:
     figure, panels, legend = _five_panels((10.4, 5.0))
     for ax, title in zip(panels, ("(a) truth, start for K = 1", "(b) start for K = 2"), strict=False):
         ax.set_title(title)
         draw_points(ax, X, y[:, None] == np.arange(2))
-    _draw_start(panels[0], X[list(synthetic.MOONS_START)], "x")
-    for rows, marker in zip(synthetic.MOONS_CLUSTERS, "s^", strict=True):
+    _draw_start(panels[0], X[list(start)], "x")
+    for rows, marker in zip(clusters, "s^", strict=True):
         _draw_start(panels[1], X[list(rows)], marker)
     shown = (
         ("GMM", fits["none"], None),
-        ("GM-PR, K = 1", fits["one"], synthetic.MOONS_LINKS),
-        ("GM-PR, K = 2", fits["two"], synthetic.MOONS_LINKS),
+        ("GM-PR, K = 1", fits["one"], links),
+        ("GM-PR, K = 2", fits["two"], links),
     )
-    for ax, letter, (name, model, links) in zip(panels[2:], "cde", shown, strict=True):
-        _draw_result(ax, f"({letter}) {name}", model, X, y, links)
+    for ax, letter, (name, model, used) in zip(panels[2:], "cde", shown, strict=True):
+        _draw_result(ax, f"({letter}) {name}", model, X, y, used)
     draw_legend(
         figure,
         ["upper moon", "lower moon"],
@@ -127,6 +151,34 @@ def digits_scatter(sets: Mapping[str, tuple[Floats, Array]]) -> Figure:
         ax.set_xlabel("first principal component")
         ax.set_ylabel("second principal component")
         ax.set_aspect("equal", adjustable="datalim")
+    return figure
+
+
+def coil_objects(images: Floats, y: Ints) -> Figure:
+    """Draw the objects of COIL-20, the first view of each.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n_images, 1024)
+        Grey pixels of 32 x 32 images.
+    y : ndarray of shape (n_images,)
+        The objects.
+
+    Returns
+    -------
+    matplotlib Figure
+        A panel for each object.
+    """
+    objects = np.unique(y)
+    columns = 5
+    rows = -(-len(objects) // columns)
+    figure = Figure(figsize=(1.15 * columns, 1.15 * rows + 0.25), layout="constrained")
+    cells = figure.subplots(rows, columns, squeeze=False).ravel()
+    for ax in cells:
+        ax.set_axis_off()
+    for ax, number in zip(cells, objects, strict=False):
+        ax.imshow(images[np.flatnonzero(y == number)[0]].reshape(32, 32), cmap="gray")
+        ax.set_title(str(number + 1), fontsize=8, pad=2)
     return figure
 
 

@@ -1,7 +1,8 @@
 """Names and looks of methods and data sets.
 
-A method has the same colour, marker and dashes in all figures. No two methods share both colour and marker, so they can
-be told apart in greyscale too.
+The only place where they are: a method has the same colour, marker and dashes in all figures. No two methods share both
+colour and marker, and those that share a figure of the paper share neither colour nor dashes and marker, so they can be
+told apart in greyscale too.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from matplotlib.lines import Line2D
 from linkmix.plots import DASHED, INK, SOLID, Dashes
 
 CLUSTERS_PER_CLASS = ("paper", "paper-2", "paper-3", "paper-4")
+COVARIANCES = ("paper-3", "paper-3-diag", "paper-3-tied", "paper-3-reg")
 DATA_NAMES = {
     "haberman": "Haberman",
     "thyroid": "Thyroid",
@@ -63,8 +65,8 @@ STYLES: dict[str, Style] = {
     "gmm-ec": Style("GMM-EC", "#009E73", "8", _LONG),
     "gmm-ec-chunklets": Style("GMM-EC, chunklets", "#009E73", "^", _LONG),
     "em-pc": Style("EM-PC", "#CC79A7", "D", DASHED),
-    "ppc": Style("PPC", "#E69F00", "v", DASH_DOT),
-    "ppc-soft": Style("PPC, 1 nat", "#E69F00", "1", DASHED),
+    "ppc": Style("PPC", "#A6761D", "v", DASH_DOT),
+    "ppc-soft": Style("PPC, 1 nat", "#A6761D", "1", DASHED),
     "spectral": Style("SC", "#8C564B", "", DASH_DOT),
     "sskk": Style("SSKK", "#E69F00", "P", DASHED),
     "sskk-original": Style("SSKK, published weight", "#E69F00", "x", DASH_DOT),
@@ -81,9 +83,14 @@ STYLES: dict[str, Style] = {
     "linkage": Style("Ward with links", "#999933", "s", _LONG),
     "e2cp": Style("E2CP", "#332288", "*", _LONG),
     "e2cp-sparse": Style("E2CP, sparse", "#332288", "d", DASHED),
-    "paper-2": Style("GM-PR, K = 2", "#D55E00", "^", _LONG),
-    "paper-3": Style("GM-PR, K = 3", "#009E73", "D", DASHED),
-    "paper-4": Style("GM-PR, K = 4", "#111111", "v", DASH_DOT),
+    "paper-2": Style("GM-PR, K = 2", "#8E44AD", "^", _LONG),
+    "paper-3": Style("GM-PR, K = 3", "#12355B", "D", SOLID),
+    "paper-4": Style("GM-PR, K = 4", "#C2185B", "v", DASH_DOT),
+    "paper-3-diag": Style("K = 3, diagonal", "#00838F", "^", DASHED),
+    "paper-3-tied": Style("K = 3, tied", "#6D8B00", "v", _LONG),
+    "paper-3-reg": Style("K = 3, 0.1 added", "#A1517A", "h", DASH_DOT),
+    "paper-cv": Style("GM-PR, K chosen", "#4B4BD6", "*", SOLID),
+    "gmm-ec-must": Style("GMM-EC, must-links alone", "#7A9A01", "v", DASHED),
 }
 """Style of each method of `linkmix.study.registry.METHODS`, and of the variants in the experiments of the paper."""
 

@@ -52,6 +52,10 @@ MODELS = {
     "Projection": (LinkMixture(3, coupling=Projection(slack=0.5)), X),
     "given start": (LinkMixture(2, init=START), X),
     "random state": (LinkMixture(3, random_state=np.random.RandomState(3)), X),
+    **{
+        f"generator {kind.__name__}": (LinkMixture(3, random_state=np.random.Generator(kind(3))), X)
+        for kind in (np.random.MT19937, np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
+    },
     "missing": (LinkMixture(3), np.where(np.arange(600).reshape(150, 4) % 7 == 0, np.nan, X)),
     **{kind.__name__: (kind(3, n_init=2), X) for kind in (GMM, GMPR, GMMEC, PPC)},
     "auto": (AutoLinkMixture(3, budget="small"), X),
@@ -88,6 +92,8 @@ def same(a, b):
             same(one, other)
     elif isinstance(a, np.random.RandomState):
         same(a.get_state(legacy=False), b.get_state(legacy=False))
+    elif isinstance(a, np.random.Generator):
+        same(a.bit_generator.state, b.bit_generator.state)
     elif is_dataclass(a):
         assert type(a) is type(b)
         for field in fields(a):

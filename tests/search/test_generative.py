@@ -1,11 +1,13 @@
 """AutoLinkMixture as a distribution: likelihood, criteria and samples, in the units of the user."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.random import RandomState
 from sklearn.datasets import load_digits, load_iris
 
-from linkmix import AutoLinkMixture, Links
+from linkmix import AutoLinkMixture, LinkMixture, Links
 
 
 def skewed():
@@ -86,3 +88,23 @@ def test_scaling_and_back(case):
     view = model._view()
     Z = RandomState(0).normal(size=view(X[:50]).shape)
     assert np.abs(view(view.back(Z, RandomState(1))) - Z).max() < 1e-8
+
+
+def test_a_generator_is_a_random_state_too(tmp_path):
+    X = load_iris().data
+    for kind in (LinkMixture, partial(AutoLinkMixture, budget="small")):
+        one, two = (kind(3, random_state=np.random.default_rng(5)).fit(X) for _ in range(2))
+        assert np.array_equal(one.labels_, two.labels_)
+        assert len(one.sample(3)[0]) == 3
+        one.save(tmp_path / "model.linkmix")
+        assert np.array_equal(type(one).load(tmp_path / "model.linkmix").predict(X), one.predict(X))
+
+
+def test_a_container_of_tables_is_named_with_the_remedy():
+    class AnnData:
+        shape, obs, obsm = (5, 2), object(), {}
+
+    with pytest.raises(
+        ValueError, match=r'AnnData of 5 observations: pass a table of it, such as adata.obsm\["X_pca"\]'
+    ):
+        LinkMixture(2).fit(AnnData())

@@ -64,7 +64,7 @@ class Rule:
             self.least == 1 < self.most: f"at most {self.most}",
         }
         number = bounds.get(True, f"{self.least} to {self.most}")
-        return f"{number} alike" if self.measure == "alike" else f"{number} classes"
+        return f"{number} alike" if self.measure == "alike" else f"{number} class{'es' * (self.most != 1)}"
 
 
 @dataclass(frozen=True, eq=False)

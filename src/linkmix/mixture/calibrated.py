@@ -10,7 +10,6 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.checks import check_sample_weight
@@ -18,6 +17,7 @@ from linkmix.basics.errors import DegenerateCluster
 from linkmix.data.blocks import Source
 from linkmix.links.checks import LinksLike, as_links, check_ids, check_known_labels
 from linkmix.links.names import check_names, number_names
+from linkmix.links.reading import read_random_state
 from linkmix.mixture.calibration import LeftOut, Quality, level, quality, temperatures, tempered
 from linkmix.mixture.door import LinkEstimator, PointsLike
 from linkmix.mixture.folds import folds
@@ -125,7 +125,7 @@ def calibrate(
     numbers, names = number_names(y, n, getattr(model, "_names", ()))
     check_names(names, model.n_classes)
     known = check_known_labels(numbers, n, model.n_classes, given.certain())
-    random = check_random_state(model.random_state)
+    random = read_random_state(model.random_state)
     dealt = list(folds(given, known, RandomState(random.randint(2**31 - 1))))
     if not dealt:
         raise ValueError("there are neither links nor known labels to leave out: pass some to calibrate by")

@@ -9,10 +9,9 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator, RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import make_constraint
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -36,6 +35,7 @@ from linkmix.links.checks import (
     check_links,
 )
 from linkmix.links.names import all_names, check_names, names_of_labels, number_names
+from linkmix.links.reading import read_random_state
 from linkmix.mixture import model_file
 from linkmix.mixture.settings import names_annotators
 
@@ -91,7 +91,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
     _parameter_constraints: ClassVar[Constraints]
     _parts: ClassVar[tuple[type, ...]] = ()  # estimators that a saved one may contain
     links: Links | None
-    random_state: int | RandomState | None
+    random_state: int | RandomState | Generator | None
 
     def fit(
         self,
@@ -157,11 +157,11 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         numbers, names = number_names(y, len(points), self._earlier_names(points))
         request = Request(points, numbers, given, rows, weights, names, names_of_columns, levels)
         try:
-            found = self._solve(request, check_random_state(self.random_state))
+            found = self._solve(request, read_random_state(self.random_state))
         except (LinkConflict, InfeasibleLinks):
             if not names_annotators(given):
                 raise
-            found = self._solve(replace(request, contradicted=True), check_random_state(self.random_state))
+            found = self._solve(replace(request, contradicted=True), read_random_state(self.random_state))
         self.take_over(found, columns, names, points, recipe)
         return self
 
@@ -420,6 +420,11 @@ def let_in(
         raise ValueError(
             f"X is a {type(X).__name__} of Dask, which this method would copy into the memory of this process: use "
             f"linkmix.distributed.{'fit' if reset else 'predict'}(model, X, ...), or pass X.compute() if it is small"
+        )
+    if hasattr(X, "obsm") and hasattr(X, "obs"):
+        raise ValueError(
+            f"X is an {type(X).__name__}, not a table: pass one of its tables, such as "
+            'adata.obsm["X_pca"], and keep the result with adata.obs["class"] = model.labels_'
         )
     if isinstance(X, Iterator):
         raise ValueError(

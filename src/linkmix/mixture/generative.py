@@ -5,13 +5,13 @@ from numbers import Integral
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import check_number
 from linkmix.data.blocks import Table
 from linkmix.links import Links
+from linkmix.links.reading import read_random_state
 from linkmix.mixture.door import LinkEstimator, PointsLike
 
 
@@ -96,5 +96,5 @@ class Generative(LinkEstimator):
         """
         check_is_fitted(self)
         check_number("n_samples", n_samples, Integral, 1)
-        X, classes = self._sample(int(n_samples), check_random_state(self.random_state))
+        X, classes = self._sample(int(n_samples), read_random_state(self.random_state))
         return X, self._classes_of(classes)

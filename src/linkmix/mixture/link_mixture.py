@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator, RandomState
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -100,7 +100,7 @@ class LinkMixture(Generative):
     links : Links, optional
         Links that `fit` uses where it is given none, for tools that call ``fit(X)`` or ``fit(X, y)``. Their row numbers
         are those of the X that they will pass; to fit to some of its rows, as in cross-validation, pass ``rows``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the starts and the draws of `sample`.
 
     Attributes
@@ -187,7 +187,7 @@ class LinkMixture(Generative):
         acceleration: str = "auto",
         warm_start: bool = False,
         links: Links | None = None,
-        random_state: int | RandomState | None = None,
+        random_state: int | RandomState | Generator | None = None,
     ) -> None:
         self.n_classes = n_classes
         self.clusters_per_class = clusters_per_class

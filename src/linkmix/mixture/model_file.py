@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import MT19937, PCG64, PCG64DXSM, SFC64, Generator, Philox, RandomState
 from sklearn.utils.validation import check_is_fitted
 
 from linkmix import columns, couplings, densities, engine
@@ -54,6 +54,7 @@ _ALIGNMENT = 64
 _TYPES = "biufUS"
 """Kinds of NumPy types that a file can hold."""
 
+BIT_GENERATORS: dict[str, Any] = {kind.__name__: kind for kind in (MT19937, PCG64, PCG64DXSM, Philox, SFC64)}
 VALUES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
@@ -244,6 +245,8 @@ class _Writer:
             return {"$mapping": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
         if isinstance(value, RandomState):
             return {"$random": self.encode(value.get_state(legacy=False))}
+        if isinstance(value, Generator) and type(value.bit_generator).__name__ in BIT_GENERATORS:
+            return {"$generator": self.encode(value.bit_generator.state)}
         kind = VALUES.get(type(value).__name__)
         if kind is not None and type(value) is kind:
             settings = {field.name: self.encode(getattr(value, field.name)) for field in fields(kind)}
@@ -328,6 +331,11 @@ class _Reader:
                 random = RandomState()
                 random.set_state(self.decode(item))
                 return random
+            case "$generator":
+                state = self.decode(item)
+                generator = BIT_GENERATORS[state["bit_generator"]]()
+                generator.state = state
+                return Generator(generator)
             case "$value":
                 name, settings = item
                 if name not in VALUES:

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.utils._param_validation import StrOptions
 
 from linkmix.basics.checks import Constraints, Number, at_least
@@ -48,7 +49,7 @@ CONSTRAINTS: Constraints = {
     "acceleration": [StrOptions({"auto", "squarem", "none"})],
     "warm_start": ["boolean"],
     "links": [Links, None],
-    "random_state": ["random_state"],
+    "random_state": ["random_state", Generator],
 }
 """What scikit-learn checks at the start of a fit."""
 

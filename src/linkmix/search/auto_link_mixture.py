@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator, RandomState
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -78,7 +78,7 @@ class AutoLinkMixture(Generative):
         all processors. The result does not depend on it.
     verbose : bool, default=False
         Whether to show progress bars, if the package tqdm is installed.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines all random choices.
 
     Attributes
@@ -170,7 +170,7 @@ class AutoLinkMixture(Generative):
         "links": [Links, None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", Generator],
     }
     _parts: ClassVar[tuple[type, ...]] = (LinkMixture,)
 
@@ -186,7 +186,7 @@ class AutoLinkMixture(Generative):
         links: Links | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
-        random_state: int | RandomState | None = None,
+        random_state: int | RandomState | Generator | None = None,
     ) -> None:
         self.n_classes = n_classes
         self.committee = committee
@@ -385,7 +385,7 @@ class AutoLinkMixture(Generative):
 
     def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float:
         view = self._view()
-        scaled = self.best_estimator_._log_likelihood(view.of(points), links)
+        scaled: float = self.best_estimator_._log_likelihood(view.of(points), links)
         return scaled + float(each_row(view.log_slope, points).sum())
 
     def _sample(self, n_samples: int, random: RandomState) -> tuple[Array, Ints]:
@@ -393,7 +393,7 @@ class AutoLinkMixture(Generative):
         return self._view().back(X, random), classes
 
     def _n_parameters(self) -> int:
-        return self.best_estimator_._n_parameters()
+        return int(self.best_estimator_._n_parameters())
 
     def _progress(self, results: Iterable[Any], total: int) -> Iterable[Any]:
         if self.verbose:

@@ -104,7 +104,6 @@ def test_a_container_of_tables_is_named_with_the_remedy():
     class AnnData:
         shape, obs, obsm = (5, 2), object(), {}
 
-    with pytest.raises(
-        ValueError, match=r'AnnData of 5 observations: pass a table of it, such as adata.obsm\["X_pca"\]'
-    ):
+    message = r'AnnData, not a table: pass one of its tables, such as adata.obsm\["X_pca"\]'
+    with pytest.raises(ValueError, match=message):
         LinkMixture(2).fit(AnnData())

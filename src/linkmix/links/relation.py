@@ -292,7 +292,7 @@ class SetRelation(AnyRelation):
         Examples
         --------
         >>> SetRelation.classes([(0, 1), (1, 2)], exactly=1, probability=0.8, learn=True)
-        SetRelation(2 sets of 2 rows, exactly 1 classes, probability 0.8, learned)
+        SetRelation(2 sets of 2 rows, exactly 1 class, probability 0.8, learned)
         """
         checked = read_sets("rows", rows)
         rule = _rule("classes", checked.shape[1], exactly, at_least, at_most)

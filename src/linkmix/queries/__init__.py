@@ -7,7 +7,7 @@ from linkmix.queries.background import Background
 from linkmix.queries.programs import Answerer, BadAnswer, Outcome, PairQuestion, Reply, Tally
 from linkmix.queries.questioner import STRATEGIES, Questioner, Strategy
 from linkmix.queries.questions import KINDS, Kind, Question, answers_to
-from linkmix.queries.refit import Refit, Snapshot
+from linkmix.queries.refit import Refit
 from linkmix.queries.settings import QuestionSettings
 from linkmix.queries.state import State
 
@@ -30,7 +30,6 @@ __all__ = [
     "Questioner",
     "Refit",
     "Reply",
-    "Snapshot",
     "State",
     "Strategy",
     "Tally",

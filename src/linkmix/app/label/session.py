@@ -20,10 +20,11 @@ from linkmix.app.results import Origin
 from linkmix.basics.arrays import Ints
 from linkmix.basics.journal import Entry
 from linkmix.plots.palette import MORE_COLOURS
-from linkmix.queries import Answer, Answers, Background, Questioner, Snapshot
+from linkmix.queries import Answer, Answers, Background, Questioner
 from linkmix.queries.audit import N_QUESTIONS
 from linkmix.queries.groups import Known, Recent
 from linkmix.queries.questions import Kind
+from linkmix.queries.refit import Snapshot
 from linkmix.tables import Points
 
 WRITE_AFTER = 0.3

@@ -23,7 +23,7 @@ from linkmix.couplings.network import ApproximateInference
 from linkmix.densities import Categorical, Contaminated, Gaussian, Product
 
 KEPT = Path(__file__).parent / "kept"
-EXAMPLES = int(os.environ.get("LINKMIX_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("LINKMIX_EXAMPLES", "100"))
 COUPLINGS = {
     "pairwise": Pairwise(),
     "pairwise, learned": Pairwise(learn_reliability=True),

@@ -10,7 +10,7 @@ _FIRST = frozenset("'=+-@\t\r")
 _SIGNS = r"[=+\-@\t\r]"
 _BEFORE = re.compile(f"'*{_SIGNS}")
 _BEHIND = re.compile(f"'+{_SIGNS}")
-_NUMBER = re.compile(r"[+-][0-9.,]+([eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _IN_BYTES = re.compile(b"'[=+\\-@\t\r]")
 
 

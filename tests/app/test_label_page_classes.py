@@ -32,12 +32,13 @@ def open_class(page, number):
 
 
 def pick(page, *numbers):
-    """Pick members by their places; their rows."""
-    cards = page.locator("#classes-body .grid .card")
+    """Pick members by their places; their rows. A refit may change the order in between."""
+    cards, rows = page.locator("#classes-body .grid .card"), []
     for number in numbers:
-        cards.nth(number).click()
+        rows.append(int(cards.nth(number).get_attribute("data-row")))
+        page.click(f'#classes-body .grid .card[data-row="{rows[-1]}"]')
     page.wait_for_selector(f'#picked-text:has-text("{len(numbers)} member")')
-    return [int(cards.nth(number).get_attribute("data-row")) for number in numbers]
+    return rows
 
 
 def as_pairs(rows, face, said):

@@ -229,7 +229,7 @@ def warn_if_missing() -> None:
     if _missing and _core is None:
         reason, _missing = _missing, ""
         warnings.warn(
-            f"linkmix computes with NumPy, 20 to 70 times slower, because its compiled core is missing ({reason}): "
+            f"linkmix computes with NumPy, more slowly, because its compiled core is missing ({reason}): "
             "install a wheel (pip install --only-binary linkmix linkmix), or a C compiler (gcc or clang) and linkmix "
             "again; LINKMIX_NATIVE=0 in the environment says that it is meant so",
             stacklevel=3,

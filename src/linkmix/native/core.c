@@ -967,22 +967,24 @@ static int begin(PyObject *module)
 
 /* The functions keep nothing between calls, hold the arrays they read, and call Python only for signals: they need
  * neither the lock of the interpreter nor to be in the first interpreter. No threads are started here, so that nothing
- * is missing after a fork. */
+ * is missing after a fork. The first two slots say so. One wheel serves every Python from 3.11 on, but a Python refuses
+ * slots that it does not know, and older headers do not name them. So their numbers and values in the stable ABI are
+ * written out, and PyInit__core begins at the first slot that the running Python knows. */
 static PyModuleDef_Slot SLOTS[] = {
+    {4, (void *)1}, /* Py_mod_gil: not used; since 3.13 */
+    {3, (void *)2}, /* Py_mod_multiple_interpreters: each with a lock of its own; since 3.12 */
     {Py_mod_exec, begin},
-#ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
     {0, NULL},
 };
 
-static struct PyModuleDef MODULE = {
-    PyModuleDef_HEAD_INIT, .m_name = "linkmix.native._core", .m_methods = METHODS, .m_slots = SLOTS};
+#define FROM_SLOT(first)                                                                                               \
+    {                                                                                                                  \
+        PyModuleDef_HEAD_INIT, .m_name = "linkmix.native._core", .m_methods = METHODS, .m_slots = SLOTS + (first)      \
+    }
+static struct PyModuleDef MODULES[] = {FROM_SLOT(0), FROM_SLOT(1), FROM_SLOT(2)};
 
 PyMODINIT_FUNC PyInit__core(void)
 {
-    return PyModuleDef_Init(&MODULE);
+    const long minor = strtol(Py_GetVersion() + 2, NULL, 10); /* of "3.13.0 (main, ..." */
+    return PyModuleDef_Init(&MODULES[minor >= 13 ? 0 : minor == 12 ? 1 : 2]);
 }

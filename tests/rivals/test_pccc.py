@@ -113,7 +113,7 @@ def test_it_says_when_the_time_runs_out(monkeypatch):
     X, y = load_iris(return_X_y=True)
     links = Links.from_labels(y, 60, random_state=0)
     monkeypatch.setattr("linkmix.rivals.pccc.OPTIMAL", -1)
-    with pytest.warns(ConvergenceWarning, match="was not solved within time_limit=60 seconds"):
+    with pytest.warns(ConvergenceWarning, match="was not solved within time_limit=60 seconds, so that labels depend"):
         PCCC(3, random_state=0).fit(X, links=links)
     monkeypatch.setattr("linkmix.rivals.pccc.cheapest_classes", lambda *_: None)
     with pytest.raises(InfeasibleLinks, match="no assignment to 3 classes that meets all certain links"):

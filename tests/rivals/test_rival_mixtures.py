@@ -1,4 +1,4 @@
-"""GMM, GM-PR, GMM-EC, EM-PC and PPC: one engine with different couplings, each with its own guarantee."""
+"""GMM, GM-PR, GMM-EC, EM-PC, PPC and soft chunklets: one engine, different couplings, each with its guarantee."""
 
 import itertools
 import os
@@ -16,10 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from linkmix import LinkMixture, Links, links_satisfied
 from linkmix.couplings import Graph, MeanField, Projection
 from linkmix.couplings.projection import project
-from linkmix.rivals import EMPC, GMM, GMMEC, GMPR, PPC
+from linkmix.rivals import EMPC, GMM, GMMEC, GMPR, PPC, SoftChunkletMixture
 from linkmix.study.registry import METHODS
 
-MIXTURES = [GMM, GMPR, GMMEC, EMPC, PPC]
+MIXTURES = [GMM, GMPR, GMMEC, EMPC, PPC, SoftChunkletMixture]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some checks fit noise
@@ -184,10 +184,8 @@ def test_mean_field_bound_lies_below_the_sum_over_all_labels():
 def test_the_objective_never_falls(kind, wine):
     X, y = wine
     for seed in range(5):
-        links = METHODS[
-            {"GMM": "gmm", "GMPR": "paper", "GMMEC": "gmm-ec", "EMPC": "em-pc", "PPC": "ppc"}[kind.__name__]
-        ]
-        links = links.usable(Links.from_labels(y, 60, random_state=seed))
+        method = next(method for method in METHODS.values() if method.make is kind)
+        links = method.usable(Links.from_labels(y, 60, random_state=seed))
         trace = kind(3, covariance_type="diag", random_state=seed).fit(X, links=links).log_likelihood_trace_
         assert np.all(np.diff(trace) >= -1e-9 * np.abs(trace[1:]))
 

@@ -7,6 +7,7 @@ from linkmix.couplings.mean_field import MeanField
 from linkmix.couplings.none import Uncoupled
 from linkmix.couplings.pairwise import Pairwise
 from linkmix.couplings.projection import Projection
+from linkmix.couplings.soft_chunklets import SoftChunklets
 
 __all__ = [
     "BoundCoupling",
@@ -16,6 +17,7 @@ __all__ = [
     "MeanField",
     "Pairwise",
     "Projection",
+    "SoftChunklets",
     "Uncoupled",
     "solve_class_weights",
 ]

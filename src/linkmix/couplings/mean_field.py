@@ -42,7 +42,7 @@ class BoundMeanField(BoundCoupling):
         penalty = penalty * confidence
         rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).T
         self.penalties = csr_array((np.concatenate([penalty, penalty]), (rows, columns)), shape=(n_linked, n_linked))
-        self.groups = _independent_groups(pairs, n_linked)
+        self.groups = [(group, self.penalties[group]) for group in _independent_groups(pairs, n_linked)]
         self._links = links
 
     def expect(
@@ -53,8 +53,8 @@ class BoundMeanField(BoundCoupling):
         labels = np.exp(log_joint - log_sum_exp(log_joint)[:, None])
         for _ in range(MAX_SWEEPS):
             before = labels.copy()
-            for group in self.groups:
-                pulled = log_joint[group] + self.penalties[group] @ labels
+            for group, penalties in self.groups:
+                pulled = log_joint[group] + penalties @ labels
                 labels[group] = np.exp(pulled - log_sum_exp(pulled)[:, None])
             if np.abs(labels - before).max(initial=0.0) <= TOLERANCE:
                 break

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.sparse import bsr_array, csr_array, eye_array
+from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 
 from linkmix.basics.arrays import Floats, Ints, leave_one_out, log_sum_exp, shares
@@ -25,11 +25,12 @@ from linkmix.couplings.base import NO_RELIABILITY, BoundCoupling, Coupling, Link
 from linkmix.couplings.observed import labels_that_hold
 from linkmix.links import Links
 
-NEWTON_STEPS = 50
+FIRST_STEPS, NEWTON_STEPS = 5, 50
 SWEEPS = 300
 TOLERANCE = 1e-10
-DENSE = 30_000
-"""Up to so many entries, matrices are dense: sparse ones take longer to build than these to solve."""
+DENSE = 300
+"""Up to so many multipliers, matrices are dense: sparse ones take longer to build than these to solve."""
+CHANGES_OF_BOUNDS = 10
 
 
 def project(log_posterior: Floats, pairs: Ints, slack: float = 0.0) -> tuple[Floats, float, Floats]:
@@ -100,7 +101,7 @@ def _solve(log_posterior: Floats, pairs: Ints, first: Floats, slack: float = 0.0
         jac=True,
         method="L-BFGS-B",
         bounds=[(0, None)] * first.size,
-        options={"maxiter": 30 if not slack else 10_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-11},
+        options={"maxiter": 10_000 if slack else FIRST_STEPS, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-11},
     )
     multipliers: Floats = found.x.reshape(-1, n_classes)
     return multipliers if slack else _newton(negative_dual, labels_of, multipliers, pairs)
@@ -112,28 +113,18 @@ def _newton(
     multipliers: Floats,
     pairs: Ints,
 ) -> Floats:
-    """Projected Newton steps from where L-BFGS ended, with half the digits: there the dual is flat to rounding."""
-    n_pairs, n_classes = multipliers.shape
-    number = np.arange(n_pairs * n_classes).reshape(n_pairs, n_classes)
-    rows = np.concatenate([number.ravel(), number.ravel()])
-    ends = (pairs.T[:, :, None] * n_classes + np.arange(n_classes)).ravel()
-    n_labels = (int(pairs.max()) + 1) * n_classes
-    incidence: Any = csr_array((np.ones(len(rows)), (rows, ends)), shape=(number.size, n_labels))
-    if number.size * n_labels <= DENSE:
-        incidence = incidence.toarray()
+    """Newton steps from where L-BFGS ended. Near the minimum they go on where the dual is flat to rounding."""
+    curvature = _Curvature.of(pairs, multipliers.shape[1])
     flat = multipliers.ravel()
     value, gradient = negative_dual(flat)
     for _ in range(NEWTON_STEPS):
-        free = (flat > 0) | (gradient < 0)
         missed = _missed(flat, gradient)
         if missed <= TOLERANCE:
             break
-        labels, _ = labels_of(flat.reshape(n_pairs, n_classes))
-        # Moving a multiplier moves the labels of both ends by minus their covariance.
-        blocks = labels[:, :, None] * (np.eye(n_classes) - labels[:, None, :])
+        labels, _ = labels_of(flat.reshape(multipliers.shape))
+        free = (flat > 0) | (gradient < 0)
         ridge = 1e-12 + 1e-3 * min(1.0, float(np.abs(gradient[free]).max()) ** 2)  # the labels of a point sum to one
-        step = np.zeros_like(flat)
-        step[free] = _newton_step(incidence[free], blocks, ridge, -gradient[free])
+        step = _bounded_step(curvature.at(labels, ridge), gradient, flat)
         size = 1.0
         while size > 1e-8:
             trial = np.maximum(flat + size * step, 0.0)
@@ -148,21 +139,72 @@ def _newton(
         else:
             break
         flat, value, gradient = trial, trial_value, trial_gradient
-    return flat.reshape(n_pairs, n_classes)
+    return flat.reshape(multipliers.shape)
 
 
-def _newton_step(incidence: Any, blocks: Floats, ridge: float, right: Floats) -> Floats:
-    """Solve for a step of the free multipliers, given which labels they move and the covariances of these."""
-    n, n_classes, _ = blocks.shape
-    if isinstance(incidence, np.ndarray):
-        moved = np.einsum("fnm,nml->fnl", incidence.reshape(-1, n, n_classes), blocks).reshape(len(incidence), -1)
-        hessian = moved @ incidence.T
-        hessian[np.diag_indices_from(hessian)] += ridge
-        return np.linalg.solve(hessian, right)
-    covariance = bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * n_classes,) * 2).tocsr()
-    hessian = (incidence @ covariance @ incidence.T).tocsc()
-    found: Floats = spsolve(hessian + ridge * eye_array(hessian.shape[0], format="csc"), right)
-    return found
+@dataclass(frozen=True, eq=False)
+class _Curvature:
+    """The second derivatives of the dual: moving a multiplier moves the labels of both ends by minus their covariance.
+
+    Attributes
+    ----------
+    rows, columns, entries : ndarray of int
+        For each point and each two of its pairs, possibly the same one, and each two classes: the two multipliers, and
+        the entry of the covariances of all points.
+    n : int
+        Number of multipliers.
+    """
+
+    rows: Ints
+    columns: Ints
+    entries: Ints
+    n: int
+
+    @classmethod
+    def of(cls, pairs: Ints, n_classes: int) -> "_Curvature":
+        """Everything that stays as it is from step to step."""
+        order = np.argsort(pairs.ravel(), kind="stable")
+        at, point = order // 2, pairs.ravel()[order]
+        degree = np.bincount(point)[point]  # of the point at each end
+        first = np.searchsorted(point, point)
+        one = np.repeat(at, degree)
+        within = np.arange(len(one)) - np.repeat(np.cumsum(degree) - degree, degree)
+        other = at[np.repeat(first, degree) + within]
+        m, other_m = (grid.ravel() for grid in np.mgrid[:n_classes, :n_classes])
+        return cls(
+            (one[:, None] * n_classes + m).ravel(),
+            (other[:, None] * n_classes + other_m).ravel(),
+            (np.repeat(point, degree)[:, None] * n_classes**2 + m * n_classes + other_m).ravel(),
+            len(pairs) * n_classes,
+        )
+
+    def at(self, labels: Floats, ridge: float) -> Any:
+        """The matrix at some labels, dense if it is small; `ridge` is added to its diagonal."""
+        covariances = labels[:, :, None] * (np.eye(labels.shape[1]) - labels[:, None, :])
+        values = covariances.ravel()[self.entries]
+        if self.n > DENSE:
+            matrix = csr_array((values, (self.rows, self.columns)), shape=(self.n, self.n))
+            return matrix + ridge * eye_array(self.n, format="csr")
+        summed = np.bincount(self.rows * self.n + self.columns, weights=values, minlength=self.n**2)
+        dense = np.asarray(summed, dtype=np.float64).reshape(self.n, self.n)
+        dense[np.diag_indices_from(dense)] += ridge
+        return dense
+
+
+def _bounded_step(hessian: Any, gradient: Floats, flat: Floats) -> Floats:
+    """The step to the minimum of the quadratic model under the bound zero, by changing which multipliers stay there."""
+    zero = (flat <= 0) & (gradient >= 0)
+    for _ in range(CHANGES_OF_BOUNDS):
+        step = -flat
+        step[~zero] = 0.0
+        right = -(gradient + hessian @ step)[~zero]
+        inside = hessian[~zero][:, ~zero]
+        step[~zero] = np.linalg.solve(inside, right) if isinstance(inside, np.ndarray) else spsolve(inside, right)
+        below = np.where(zero, gradient + hessian @ step >= 0, flat + step < 0)
+        if np.array_equal(below, zero):
+            break
+        zero = below
+    return step
 
 
 def _sweep(log_posterior: Floats, multipliers: Floats, pairs: Ints) -> Floats:
@@ -175,12 +217,13 @@ def _sweep(log_posterior: Floats, multipliers: Floats, pairs: Ints) -> Floats:
     log_labels = log_posterior.copy()
     np.subtract.at(log_labels, pairs[:, 0], multipliers)
     np.subtract.at(log_labels, pairs[:, 1], multipliers)
-    groups = _matchings(pairs)
+    groups: list[Ints] = []
     for _ in range(SWEEPS):
         labels = shares(log_labels)
         excess = labels[pairs[:, 0]] + labels[pairs[:, 1]] - 1
         if excess.max() <= TOLERANCE:
             break
+        groups = groups or _matchings(pairs)
         moving = (excess > 0) | (multipliers > 0)
         for group in groups:
             for m in range(multipliers.shape[1]):

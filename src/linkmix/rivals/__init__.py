@@ -5,7 +5,7 @@ from linkmix.rivals.csc import CSC
 from linkmix.rivals.e2cp import E2CP
 from linkmix.rivals.itml import ITML
 from linkmix.rivals.linkage import ConstrainedLinkage
-from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC
+from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC, SoftChunkletMixture
 from linkmix.rivals.mmc import MMC
 from linkmix.rivals.mpc_kmeans import MPCKMeans
 from linkmix.rivals.pc_kmeans import PCKMeans
@@ -31,5 +31,6 @@ __all__ = [
     "ConstrainedLinkage",
     "MPCKMeans",
     "PCKMeans",
+    "SoftChunkletMixture",
     "SpectralRBF",
 ]

@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from linkmix.basics.arrays import Floats, Ints
-from linkmix.basics.checks import Constraints, at_least
+from linkmix.basics.checks import Constraints, at_least, refuse_sparse
+from linkmix.basics.memory import reserve
 from linkmix.links import Links
 from linkmix.links.checks import LinksLike, as_links, check_ids, check_links
 
@@ -43,6 +44,7 @@ class Rival(ClusterMixin, BaseEstimator):
 
     n_classes: int
     random_state: int | RandomState | None
+    labels_: Ints
 
     def fit(
         self,
@@ -79,6 +81,8 @@ class Rival(ClusterMixin, BaseEstimator):
             The fitted estimator, with ``labels_``.
         """
         self._validate_params()
+        refuse_sparse(X)
+        reserve()
         given = as_links(links, must_link, cannot_link, ids=ids, rows=rows, X=X)
         points: Floats = validate_data(self, X, dtype=np.float64)
         check_ids(ids, len(points))

@@ -4,6 +4,7 @@ L v = lambda (Q - threshold I) v, where L is the normalised Laplacian of a graph
 It is solved on the hyperplane that excludes the trivial cut, which puts all points into one class.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -14,11 +15,12 @@ from scipy.sparse import block_diag, csr_array
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from linkmix.basics.arrays import Floats
-from linkmix.rivals.kernels import POINTS_CHECKED, landmark_map, row_blocks, scale_points, similarities
+from linkmix.rivals.kernels import POINTS_CHECKED, landmark_map, rbf_similarity, row_blocks, scale_points, similarities
 
 Rule = Literal["eigenvalue", "csp", "csp_K"]
 _MARGIN = 1e-6  # "just below" an eigenvalue, as in the authors' programs
 _DENSE_LIMIT = 400  # up to this size, computing all eigenvectors is faster than Lanczos
+_FEW = 20  # and also if more than one in so many is wanted
 
 
 def normalise(Q: csr_array, degrees: Floats) -> csr_array:
@@ -188,6 +190,11 @@ class SimilarityGraph:
 
     similarity: Floats
 
+    @classmethod
+    def of(cls, X: Floats) -> "SimilarityGraph":
+        """All similarities of some points."""
+        return cls(rbf_similarity(X, diagonal=0.0))
+
     def __post_init__(self) -> None:
         self.degrees: Floats = self.similarity.sum(axis=1)
 
@@ -232,9 +239,16 @@ def factor_in_place(matrix: Floats) -> Floats:
 
 def top_by_factor(B: Deflated, factor: Floats, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
     """Largest mu, and v, of B v = mu C C' v for a Cholesky factor C: by Lanczos if few are wanted, else densely."""
-    if len(factor) > _DENSE_LIMIT and n_wanted <= len(factor) // 20:
+
+    def half(vector: Floats) -> Floats:
+        return np.asarray(blas.dtrsv(factor, vector, lower=1))
+
+    def other_half(vector: Floats) -> Floats:
+        return np.asarray(blas.dtrsv(factor, vector, lower=1, trans=1))
+
+    if len(factor) > _DENSE_LIMIT and n_wanted <= len(factor) // _FEW:
         try:
-            values, vectors = _lanczos(B, factor, n_wanted, random)
+            values, vectors = _lanczos(B, half, other_half, n_wanted, random)
         except ArpackNoConvergence:  # eigenvalues too close to each other
             values, vectors = _dense(B, factor, n_wanted)
     else:
@@ -242,14 +256,19 @@ def top_by_factor(B: Deflated, factor: Floats, n_wanted: int, random: RandomStat
     return values, np.asarray(solve_triangular(factor, vectors, lower=True, trans=1))
 
 
-def _lanczos(B: Deflated, factor: Floats, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
-    n = len(factor)
+def _lanczos(
+    B: Deflated,
+    half: Callable[[Floats], Floats],
+    other_half: Callable[[Floats], Floats],
+    n_wanted: int,
+    random: RandomState,
+) -> tuple[Floats, Floats]:
+    """Largest eigenvalues, and vectors, of C^-1 B C'^-1, where `half` multiplies by C^-1 and `other_half` by C'^-1."""
+    n = len(B.null)
     scale = max(abs(B.threshold), float(np.abs(B.Q.data).max(initial=0.0)))  # ARPACK treats 1e-11 as zero
 
     def product(vector: Floats) -> Floats:
-        inner = B @ blas.dtrsv(factor, vector.ravel(), lower=1, trans=1)
-        result: Floats = blas.dtrsv(factor, inner / scale, lower=1)
-        return result
+        return half((B @ other_half(vector.ravel())) / scale)
 
     operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
     n_basis = min(n, max(2 * n_wanted + 20, 40))
@@ -265,6 +284,46 @@ def _dense(B: Deflated, factor: Floats, n_wanted: int) -> tuple[Floats, Floats]:
     del half  # frees an n x n matrix before the next one is needed
     values, vectors = eigh(whole, subset_by_index=[n - n_wanted, n - 1], overwrite_a=True, check_finite=False)
     return values, vectors
+
+
+@dataclass
+class FeatureGraph:
+    """Similarities A = F F' - I of low rank, exactly, without an n x n matrix."""
+
+    features: Floats  # F, (n, m)
+
+    def __post_init__(self) -> None:
+        self.degrees: Floats = self.features @ self.features.sum(axis=0) - 1.0
+        self._diagonal = 1.0 + 1.0 / self.degrees  # E in L = E - G G'
+        self._scaled = self.features / np.sqrt(self.degrees)[:, None]  # G = D^-1/2 F
+
+    def laplacian(self, vectors: Floats) -> Floats:
+        """L v, without an n x n matrix."""
+        product: Floats = self._diagonal[:, None] * vectors
+        product -= self._scaled @ (self._scaled.T @ vectors)
+        return product
+
+    def top(self, B: Deflated, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
+        """Solve by Lanczos, with C = E^1/2 (I + P (w^1/2 - I) P'), so that C C' = L + u u'."""
+        n, root = len(self.degrees), np.sqrt(self._diagonal)
+        basis, triangle = qr(np.column_stack([self._scaled, B.null]) / root[:, None], mode="economic")
+        signs = np.append(-np.ones(self.features.shape[1]), 1.0)
+        values, small = eigh(np.eye(len(triangle)) + (triangle * signs) @ triangle.T)  # w, and P in the basis
+        if n_wanted <= n // _FEW and values[0] > 1e-8:  # otherwise a point is nearly unconnected
+            directions, change = basis @ small, 1.0 / np.sqrt(values) - 1.0
+
+            def inverse(vector: Floats) -> Floats:
+                return np.asarray(vector + directions @ (change * (directions.T @ vector)))
+
+            try:
+                found, vectors = _lanczos(B, lambda v: inverse(v / root), lambda v: inverse(v) / root, n_wanted, random)
+            except ArpackNoConvergence:
+                pass
+            else:
+                return found, np.stack([inverse(vector) for vector in vectors.T], axis=1) / root[:, None]
+        similarity = self.features @ self.features.T
+        np.fill_diagonal(similarity, 0.0)
+        return SimilarityGraph(similarity).top(B, n_wanted, random)
 
 
 @dataclass

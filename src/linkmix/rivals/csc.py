@@ -16,6 +16,7 @@ from linkmix.rivals import kernels
 from linkmix.rivals.base import Rival, links_matrix
 from linkmix.rivals.constrained_cut import (
     Feasible,
+    FeatureGraph,
     Graph,
     LandmarkGraph,
     Problem,
@@ -42,7 +43,8 @@ class CSC(Rival):
     O(n^2) for each Lanczos step, in the memory of the similarity: 8 n^2 bytes, 200 MB at n = 5000. If more than
     n / 20 vectors are feasible, as with two classes and many links, all are computed at once, with 24 n^2 bytes. With
     more points the similarity is approximated from landmarks, in O(n m^2 + (m + r)^3) time for m landmarks and r linked
-    points, with about 40 n m + 24 (m + r)^2 bytes (400 MB at n = 20000 with 1000 links).
+    points, with about 40 n m + 24 (m + r)^2 bytes (400 MB at n = 20000 with 1000 links). The exact solution of 1000 or
+    more points in few columns, whose similarity has a low rank, needs neither n^2 bytes nor a factorisation.
 
     Parameters
     ----------
@@ -162,7 +164,8 @@ class CSC(Rival):
         return self._label(found._replace(residual=residual), graph.degrees, problem, random)
 
     def _exact(self, X: Floats, links: Links, random: RandomState) -> Ints:
-        graph = SimilarityGraph(kernels.rbf_similarity(X, diagonal=0.0))
+        features = kernels.exact_features(X)
+        graph: Graph = SimilarityGraph.of(X) if features is None else FeatureGraph(features)
         problem = self._problem(graph, links)
         self.solver_ = "exact"
         return self._label(self._solve(graph, problem, random), graph.degrees, problem, random)

@@ -158,7 +158,7 @@ class E2CP(Rival):
             on_edges = adjusted(weights[edges], spread[edges])
             self.affinity_matrix_ = np.clip(spread, 0.0, 1.0, out=spread)  # where there is no edge, W is zero
             self.affinity_matrix_[edges] = on_edges
-        parts = connected_components(weights + abs(signs), directed=False)[1]
+        parts = connected_components(with_edges(weights, signs), directed=False)[1]  # cannot-links join nothing
         return spectral_labels(self.affinity_matrix_, parts.astype(np.int64), self.n_classes, random, self.tol, n_init)
 
 

@@ -1,4 +1,4 @@
-"""Rivals that use the same engine with another coupling: GMM, GM-PR as printed, GMM-EC, EM-PC and PPC."""
+"""Rivals that use the same engine with another coupling: GMM, GM-PR as printed, GMM-EC, EM-PC, PPC and one more."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from numbers import Real
@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike
 
 from linkmix.basics.arrays import Array
 from linkmix.basics.checks import Constraints, at_least
-from linkmix.couplings import Coupling, Graph, MeanField, Pairwise, Projection, Uncoupled
+from linkmix.couplings import Coupling, Graph, MeanField, Pairwise, Projection, SoftChunklets, Uncoupled
 from linkmix.densities import Density
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, Start
 from linkmix.links.checks import LinksLike, as_links
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.door import PointsLike
+from linkmix.mixture.settings import CovarianceType, StartName
 from linkmix.rivals.base import refuse_useless
 
 
@@ -44,8 +45,8 @@ class _RivalMixture(LinkMixture):
         n_classes: int = 2,
         *,
         clusters_per_class: int = 1,
-        covariance_type: str = "full",
-        init: str | Mapping[str, Any] = "kmeans++",
+        covariance_type: CovarianceType = "full",
+        init: StartName | Mapping[str, Any] = "kmeans++",
         n_init: int = 1,
         reg_covar: float = 1e-6,
         tol: float = 1e-6,
@@ -182,6 +183,27 @@ class EMPC(_RivalMixture):
     published_coupling = Projection()
 
 
+class SoftChunkletMixture(_RivalMixture):
+    """Must-links as random variables: a linked point may leave its group (Law, Topchy and Jain, 2004 and 2005).
+
+    Cannot-links are refused. For another strength of the links use ``LinkMixture(coupling=SoftChunklets(...))``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linkmix import Links
+    >>> from linkmix.rivals import SoftChunkletMixture
+    >>> X, y = load_iris(return_X_y=True)
+    >>> links = Links.from_labels(y, 20, kind="must", random_state=0)
+    >>> SoftChunkletMixture(3, random_state=0).fit(X, links=links).converged_
+    True
+    """
+
+    uses_cannot = False
+    uses_confidence = True
+    published_coupling = SoftChunklets()
+
+
 class PPC(_RivalMixture):
     """PPC: links as penalties in the label prior, with mean-field inference (Lu and Leen, 2004).
 
@@ -218,8 +240,8 @@ class PPC(_RivalMixture):
         *,
         weight: float = 10.0,
         clusters_per_class: int = 1,
-        covariance_type: str = "full",
-        init: str | Mapping[str, Any] = "kmeans++",
+        covariance_type: CovarianceType = "full",
+        init: StartName | Mapping[str, Any] = "kmeans++",
         n_init: int = 1,
         reg_covar: float = 1e-6,
         tol: float = 1e-6,

@@ -37,7 +37,8 @@ class PCCC(CentreRival):
     max_iter : int, default=100
         Maximum number of steps.
     time_limit : float, default=60.0
-        Seconds for the assignment of one step. If they run out, the best assignment so far is used, with a warning.
+        Seconds for the assignment of one step. If they run out, the best assignment so far is used, with a warning;
+        labels then depend on the speed of the machine.
     init : array-like of shape (n_classes, n_features), optional
         Initial centres. By default k-means++ draws.
     random_state : int, RandomState or None, default=None
@@ -109,8 +110,8 @@ class PCCC(CentreRival):
             labels, price, optimal = merged.assign(distances, self.time_limit, links)
             if not optimal:
                 warnings.warn(
-                    f"an assignment was not solved within time_limit={self.time_limit:g} seconds: raise it, or drop "
-                    "links",
+                    f"an assignment was not solved within time_limit={self.time_limit:g} seconds, so that labels "
+                    "depend on the speed of this machine: raise it, or drop links",
                     ConvergenceWarning,
                     stacklevel=3,  # the line that calls fit
                 )

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import RandomState
 from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from linkmix.basics.arrays import Floats, Ints
@@ -76,11 +77,32 @@ class SpectralRBF(Rival):
             if residual <= kernels.LARGEST_ERROR or len(X) > kernels.LARGEST_EXACT:
                 self.residual_ = residual
                 return k_means(embedding, self.n_classes, 10, random)
-        from sklearn.cluster import SpectralClustering  # 0.2 s, so not before it is needed
+        from sklearn import cluster  # 0.2 s, so not before it is needed
 
+        features = kernels.exact_features(X)
+        if features is not None:  # what scikit-learn computes, without the matrix
+            start = random.uniform(-1, 1, len(X))
+            embedding = leading_vectors(features, self.n_classes, start)
+            labels = cluster.k_means(embedding, self.n_classes, random_state=random, n_init=10)[1]
+            return np.asarray(labels, dtype=np.int64)
         similarity = rbf_similarity(X, diagonal=0.0)
-        model = SpectralClustering(self.n_classes, affinity="precomputed", random_state=random)
+        model = cluster.SpectralClustering(self.n_classes, affinity="precomputed", random_state=random)
         return np.asarray(model.fit_predict(similarity), dtype=np.int64)
+
+
+def leading_vectors(features: Floats, n_vectors: int, start: Floats) -> Floats:
+    """Leading eigenvectors of the random walk on the similarity F F' - I, by Lanczos from a start."""
+    degrees = features @ features.sum(axis=0) - 1.0
+    scaled = features / np.sqrt(degrees)[:, None]
+
+    def product(vector: Floats) -> Floats:
+        flat = vector.ravel()
+        return np.asarray(scaled @ (scaled.T @ flat) - flat / degrees)
+
+    operator = LinearOperator((len(scaled),) * 2, matvec=product, dtype=np.float64)
+    _, vectors = eigsh(operator, k=n_vectors, which="LA", v0=start)
+    vectors = vectors[:, ::-1] / np.sqrt(degrees)[:, None]
+    return np.asarray(vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(n_vectors)]))
 
 
 def landmark_embedding(X: Floats, n_vectors: int, random: RandomState) -> tuple[Floats, float]:

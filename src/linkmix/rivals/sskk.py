@@ -16,7 +16,7 @@ from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, at_least
 from linkmix.links import Links
 from linkmix.rivals.base import Rival, links_matrix
-from linkmix.rivals.kernels import Precision, rbf_similarity
+from linkmix.rivals.kernels import Precision, exact_features, rbf_similarity
 from linkmix.rivals.landmark_kernel import LandmarkKernel, landmark_similarity
 
 Objective = Literal["ratio-association", "normalised-cut", "ratio-cut"]
@@ -140,7 +140,11 @@ class SSKK(Rival):
         if len(X) > self.exact_limit:
             similarity = landmark_similarity(X, random, self.precision)
         else:
-            similarity = rbf_similarity(X, precision=self.precision)
+            features = exact_features(X) if self.precision == "float64" else None
+            if features is None:
+                similarity = rbf_similarity(X, precision=self.precision)
+            else:
+                similarity = LandmarkKernel.of(features)
         start = seed_labels(similarity, links, weight, self.n_classes, random)
         kernel, weights = link_kernel(similarity, links, weight, self.objective)
         sigma = float(self.sigma)

@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from linkmix.basics.arrays import Array
 from linkmix.basics.journal import Journal
+from linkmix.basics.progress import follow
 from linkmix.links import Links
 from linkmix.study.metrics import links_satisfied, purity
 from linkmix.study.registry import METHODS, Method
@@ -164,7 +165,7 @@ def run_all(
         missing = [row for row in rows if _key(row) not in done]
         jobs = (delayed(_run)(row, methods[row["method"]], *arrays[row["data"]]) for row in missing)
         results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(jobs)
-        for row in _with_progress(results, len(rows), len(rows) - len(missing), progress):
+        for row in follow(results, len(rows), "compare", "run", verbose=progress, done=len(rows) - len(missing)):
             done[_key(row)] = row
             if kept is not None:
                 kept.append(row)
@@ -241,17 +242,6 @@ def _finished(entries: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, ...], Map
     """Entries of a journal that are runs and did not fail, by their keys."""
     needed = {*Run._fields, "hash", "settings"}
     return {_key(entry): entry for entry in entries if "error" not in entry and needed <= entry.keys()}
-
-
-def _with_progress(results: Iterable[dict[str, Any]], total: int, initial: int, show: bool) -> Iterator[dict[str, Any]]:
-    if show:
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            pass
-        else:
-            results = tqdm(results, total=total, initial=initial, desc="compare", unit="run", smoothing=0.02)
-    yield from results
 
 
 def _forget_peak() -> float:

@@ -14,7 +14,7 @@ from linkmix.rivals.csc import CSC
 from linkmix.rivals.e2cp import E2CP
 from linkmix.rivals.itml import ITML
 from linkmix.rivals.linkage import ConstrainedLinkage
-from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC
+from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC, SoftChunkletMixture
 from linkmix.rivals.mmc import MMC
 from linkmix.rivals.mpc_kmeans import MPCKMeans
 from linkmix.rivals.pc_kmeans import PCKMeans
@@ -88,6 +88,7 @@ METHODS: dict[str, Method] = {
         _method("em-pc", EMPC, "posteriors projected until cannot-links hold in expectation"),
         _method("ppc", PPC, "links as penalties of ten nats in the prior, mean field"),
         _method("ppc-soft", PPC, "the same with penalties of one nat", weight=1.0),
+        _method("soft-chunklets", SoftChunkletMixture, "must-links as random variables: a point may leave its group"),
         _method("spectral", SpectralRBF, "spectral clustering without links"),
         _method("sskk", SSKK, "kernel k-means with rewards and penalties for links, each worth about a point"),
         _method(

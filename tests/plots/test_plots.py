@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_rgb
@@ -38,7 +39,7 @@ def test_one_class_is_always_sure():
 def test_must_links_are_solid_and_cannot_links_dashed(few_points):
     X, _ = few_points
     ax = Figure().subplots()
-    plots.draw_links(ax, X, Links(must=[(0, 1)], cannot=[(2, 50), (3, 60)]), axes=(2, 0))
+    plots.draw_links(X, Links(must=[(0, 1)], cannot=[(2, 50), (3, 60)]), ax=ax, axes=(2, 0))
     assert [line.get_linestyle() for line in ax.lines] == ["-", "--", "--"]
     np.testing.assert_allclose(ax.lines[0].get_xydata(), X[[0, 1]][:, [2, 0]])
 
@@ -51,7 +52,7 @@ def test_ellipses_are_the_clusters(few_points, covariance_type, clusters_per_cla
         2, clusters_per_class=clusters_per_class, covariance_type=covariance_type, random_state=0, max_iter=20, tol=0
     ).fit(X, links=Links.from_labels(y, 10, random_state=0))
     ax = Figure().subplots()
-    plots.draw_mixture(ax, model, X, axes=(0, 2), columns=["a", "b", "c"])
+    plots.draw_mixture(model, X, ax=ax, axes=(0, 2), columns=["a", "b", "c"])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("a", "c")
     ellipses = [patch for patch in ax.patches if isinstance(patch, Ellipse)]
     assert len(ellipses) == 2 * clusters_per_class * len(plots.SIGMAS)
@@ -70,7 +71,7 @@ def test_ellipses_are_the_clusters(few_points, covariance_type, clusters_per_cla
 
 def assert_outlines(model, axes=(0, 1)):
     """Every outline, seen as the winner sees it, lies at its number of standard deviations from its cluster."""
-    ax = plots.draw_clusters(Figure().subplots(), model, axes=axes)
+    ax = plots.draw_clusters(model, ax=Figure().subplots(), axes=axes)
     mixture = model.mixture()
     parts, n_sigmas = mixture.parameters.components, len(plots.SIGMAS)
     spreads = parts.covariances if hasattr(parts, "covariances") else parts.scales
@@ -97,7 +98,7 @@ def test_the_winner_of_a_search_is_drawn_in_the_units_of_the_user(few_points, sh
     model = AutoLinkMixture(2, budget=budget, random_state=0).fit(X, links=Links.from_labels(y, 10, random_state=0))
     assert_outlines(model)
     assert_outlines(model, axes=(1, 0))
-    assert plots.draw_mixture(Figure().subplots(), model, X).patches
+    assert plots.draw_mixture(model, X, ax=Figure().subplots()).patches
 
 
 def test_a_search_that_compresses_tails_has_bent_outlines():
@@ -121,7 +122,7 @@ def test_components_are_drawn_as_columns(few_points):
     mean, covariance = view.plane(np.zeros(len(model.components_)), np.eye(len(model.components_)), (5, 9))
     np.testing.assert_allclose(mean, wide[:, [5, 9]].mean(axis=0))
     np.testing.assert_allclose(covariance, np.cov(wide[:, [5, 9]].T, bias=True), rtol=0.02)
-    ax = plots.draw_mixture(Figure().subplots(), model, wide, axes=(5, 60))  # the last column does not vary
+    ax = plots.draw_mixture(model, wide, ax=Figure().subplots(), axes=(5, 60))  # the last column does not vary
     assert {patch.height for patch in ax.patches} == {0.0}
 
 
@@ -130,7 +131,7 @@ def test_a_shared_cluster_has_the_colour_of_its_main_class(few_points):
     links = Links.from_labels(y, 30, random_state=0)
     model = LinkMixture(2, clusters_per_class=2, shared_clusters=True, random_state=0).fit(X, links=links)
     owners = (model.class_weights_[:, None] * model.cluster_weights_).argmax(axis=0)
-    ax = plots.draw_clusters(Figure().subplots(), model)
+    ax = plots.draw_clusters(model, ax=Figure().subplots())
     assert [patch.get_edgecolor()[:3] for patch in ax.patches[::2]] == [to_rgb(plots.COLOURS[n]) for n in owners]
 
 
@@ -139,10 +140,10 @@ def test_without_axes_the_current_ones_are_used(few_points):
     model = LinkMixture(2, density="student", random_state=0).fit(X)
     figure, ax = pyplot.subplots()
     try:
-        assert plots.draw_points(None, X, model.predict_proba(X)) is ax
-        assert plots.draw_links(None, X, Links(must=[(0, 1)])) is ax
-        assert plots.draw_clusters(None, model) is ax
-        assert plots.draw_mixture(None, model, X) is ax
+        assert plots.draw_points(X, model.predict_proba(X)) is ax
+        assert plots.draw_links(X, Links(must=[(0, 1)])) is ax
+        assert plots.draw_clusters(model) is ax
+        assert plots.draw_mixture(model, X) is ax
         assert len(ax.patches) == 2 * 2 * len(plots.SIGMAS)
     finally:
         pyplot.close(figure)
@@ -152,29 +153,28 @@ def test_a_density_without_ellipses_has_no_clusters_to_draw():
     X = np.random.RandomState(0).randint(0, 2, size=(30, 2))
     model = LinkMixture(2, density="bernoulli", random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"density of the model is Bernoulli.*, which has no ellipses: use"):
-        plots.draw_clusters(Figure().subplots(), model)
+        plots.draw_clusters(model, ax=Figure().subplots())
 
 
 def test_two_pictures_can_agree_on_colours(few_points):
     X, _ = few_points
     model = LinkMixture(2, random_state=0).fit(X)
     ax = Figure().subplots()
-    plots.draw_clusters(ax, model, numbers=[3, 1])
+    plots.draw_clusters(model, ax=ax, numbers=[3, 1])
     assert [patch.get_edgecolor()[:3] for patch in ax.patches[::2]] == [to_rgb(plots.COLOURS[n]) for n in (3, 1)]
 
 
 def test_column_names_of_the_model_label_the_axes():
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(np.random.RandomState(0).randn(30, 2), columns=["length (cm)", "width (cm)"])
     ax = Figure().subplots()
-    plots.draw_mixture(ax, LinkMixture(2, random_state=0).fit(frame), frame)
+    plots.draw_mixture(LinkMixture(2, random_state=0).fit(frame), frame, ax=ax)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("length (cm)", "width (cm)")
 
 
 def test_a_mixture_without_covariances_is_drawn_without_ellipses():
     X = np.random.RandomState(0).randint(0, 2, size=(30, 2))
     ax = Figure().subplots()
-    plots.draw_mixture(ax, LinkMixture(2, density="bernoulli", random_state=0).fit(X), X)
+    plots.draw_mixture(LinkMixture(2, density="bernoulli", random_state=0).fit(X), X, ax=ax)
     assert not ax.patches
 
 
@@ -229,3 +229,19 @@ def test_a_disk_that_fails_leaves_nothing_half_written(tmp_path):
     with pytest.raises(OSError, match="taken"):
         plots.save_figure(Figure(), tmp_path / "taken")
     assert [path.name for path in tmp_path.iterdir()] == ["taken.png"]
+
+
+def test_a_table_with_categories_is_drawn_by_its_codes():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    table = pd.DataFrame({"hue": np.array(["red", "blue"])[y], "size": rng.normal(size=60) + 9 * y})
+    model = AutoLinkMixture(2, budget="small", calibrate=False, random_state=0).fit(table)
+    ax = plots.draw_mixture(model, table, ax=Figure().subplots())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("size", "hue")
+    assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 60
+
+
+def test_more_than_six_classes_are_told_apart():
+    ax = plots.draw_points(np.zeros((20, 2)), np.eye(20), ax=Figure().subplots())
+    looks = {(tuple(drawn.get_facecolor()[0]), drawn.get_paths()[0].vertices.tobytes()) for drawn in ax.collections}
+    assert len(looks) == 20

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight
 
@@ -45,6 +46,15 @@ def check_choice(name: str, value: object, choices: Iterable[str], more: str = "
     """Refuse anything but one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}{more}")
+
+
+def refuse_sparse(X: object) -> None:
+    """Refuse a sparse matrix, with a better remedy than scikit-learn's: to make it dense may need all the memory."""
+    if issparse(X):
+        raise TypeError(
+            f"X is a sparse matrix of shape {getattr(X, 'shape', None)}, but dense data is required: reduce it first "
+            "with sklearn.decomposition.TruncatedSVD(50).fit_transform(X), or pass X.toarray() if it is small"
+        )
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats | None:

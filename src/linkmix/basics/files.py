@@ -48,6 +48,30 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
         place.unlink(missing_ok=True)
 
 
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until nobody else is in such a block for the same folder, in this process or another.
+
+    Windows has no lock on folders: there, this does nothing.
+
+    Parameters
+    ----------
+    folder : Path
+        An existing folder.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)  # which unlocks it
+
+
 def sweep(target: Path) -> None:
     """Remove temporary files of a file that processes have left which are no longer there."""
     stem, suffix = re.escape(target.stem), re.escape(target.suffix)

@@ -6,7 +6,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from linkmix.plots.palette import COLOURS, INK, MARKERS, UNSURE
+from linkmix.basics.palette import COLOURS, INK, MARKERS, UNSURE
 
 if TYPE_CHECKING:
     from linkmix.plots.choices import choice_of_classes, choice_of_shape

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from linkmix.basics.arrays import Array
+from linkmix.basics.palette import COLOURS, INK, MARKERS, UNSURE
 from linkmix.plots.figures import DASHED
-from linkmix.plots.palette import COLOURS, INK, MARKERS, UNSURE
 
 
 def choice_of_classes(table: Array, chosen: int) -> Figure:

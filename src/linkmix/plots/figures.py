@@ -22,12 +22,12 @@ from PIL import Image
 
 from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.files import aside
+from linkmix.basics.palette import COLOURS, EDGE, INK, MARKERS, UNSURE, colour_of, marker_of
 from linkmix.data.scaling import Scaling
 from linkmix.densities import Gaussian, StudentT
 from linkmix.engine import Mixture
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
-from linkmix.plots.palette import COLOURS, EDGE, INK, MARKERS, UNSURE, colour_of, marker_of
 from linkmix.search import AutoLinkMixture
 
 Dashes = Literal["-"] | tuple[float, Sequence[float]]
@@ -69,10 +69,10 @@ def soft_colours(probabilities: ArrayLike, colours: Sequence[str] = COLOURS) -> 
 
 
 def draw_points(
-    ax: Axes | None,
     X: ArrayLike,
     probabilities: ArrayLike,
     *,
+    ax: Axes | None = None,
     columns: Sequence[str] | None = None,
     axes: tuple[int, int] = (0, 1),
     numbers: Sequence[int] | None = None,
@@ -82,12 +82,12 @@ def draw_points(
 
     Parameters
     ----------
-    ax : matplotlib Axes or None
-        Where to draw; None for the current axes of pyplot.
     X : array-like of shape (n_samples, n_features)
         The points.
     probabilities : array-like of shape (n_samples, n_classes)
         Probability of each class for each point.
+    ax : matplotlib Axes, optional
+        Where to draw; by default the current axes of pyplot.
     columns : sequence of str, optional
         Names of all columns, with their units, for the labels of the axes.
     axes : tuple of two ints, default=(0, 1)
@@ -122,17 +122,17 @@ def draw_points(
     return ax
 
 
-def draw_links(ax: Axes | None, X: ArrayLike, links: Links, *, axes: tuple[int, int] = (0, 1)) -> Axes:
+def draw_links(X: ArrayLike, links: Links, *, ax: Axes | None = None, axes: tuple[int, int] = (0, 1)) -> Axes:
     """Draw must-links as solid lines, cannot-links as dashed ones, and a ring around each linked point.
 
     Parameters
     ----------
-    ax : matplotlib Axes or None
-        Where to draw; None for the current axes of pyplot.
     X : array-like of shape (n_samples, n_features)
         The points.
     links : Links
         Links between them.
+    ax : matplotlib Axes, optional
+        Where to draw; by default the current axes of pyplot.
     axes : tuple of two ints, default=(0, 1)
         Which two columns to draw.
 
@@ -151,9 +151,9 @@ def draw_links(ax: Axes | None, X: ArrayLike, links: Links, *, axes: tuple[int, 
 
 
 def draw_clusters(
-    ax: Axes | None,
     model: LinkMixture | AutoLinkMixture,
     *,
+    ax: Axes | None = None,
     axes: tuple[int, int] = (0, 1),
     numbers: Sequence[int] | None = None,
 ) -> Axes:
@@ -164,11 +164,11 @@ def draw_clusters(
 
     Parameters
     ----------
-    ax : matplotlib Axes or None
-        Where to draw; None for the current axes of pyplot.
     model : LinkMixture or AutoLinkMixture
         A fitted mixture of Gaussian or Student-t clusters; of a search, the winner. In columns whose tails it
         compresses, the ellipses are bent.
+    ax : matplotlib Axes, optional
+        Where to draw; by default the current axes of pyplot.
     axes : tuple of two ints, default=(0, 1)
         Which two columns to draw.
     numbers : sequence of int, optional
@@ -197,10 +197,10 @@ def draw_clusters(
 
 
 def draw_mixture(
-    ax: Axes | None,
     model: LinkMixture | AutoLinkMixture,
     X: ArrayLike,
     *,
+    ax: Axes | None = None,
     links: Links | None = None,
     columns: Sequence[str] | None = None,
     axes: tuple[int, int] = (0, 1),
@@ -210,12 +210,12 @@ def draw_mixture(
 
     Parameters
     ----------
-    ax : matplotlib Axes or None
-        Where to draw; None for the current axes of pyplot.
     model : LinkMixture or AutoLinkMixture
         A fitted mixture.
-    X : array-like of shape (n_samples, n_features)
-        The points.
+    X : array-like of shape (n_samples, n_features), or table
+        The points. Categories of a table are drawn by their codes.
+    ax : matplotlib Axes, optional
+        Where to draw; by default the current axes of pyplot.
     links : Links, optional
         Links between them.
     columns : sequence of str, optional
@@ -237,22 +237,24 @@ def draw_mixture(
     >>> from linkmix import AutoLinkMixture, plots
     >>> X = load_iris().data
     >>> model = AutoLinkMixture(3, budget="small", random_state=0).fit(X)
-    >>> ax = plots.draw_mixture(Figure().subplots(), model, X, axes=(2, 3), columns=load_iris().feature_names)
+    >>> ax = plots.draw_mixture(model, X, ax=Figure().subplots(), axes=(2, 3), columns=load_iris().feature_names)
     >>> ax.get_xlabel()
     'petal length (cm)'
     """
     ax = _axes(ax)
+    recipe = getattr(model, "recipe_", None)
     if columns is None:
-        columns = getattr(model, "feature_names_in_", None)
+        columns = getattr(model, "feature_names_in_", None) if recipe is None else recipe.names
     probabilities = model.predict_proba(X)
     if hasattr(model, "noise_share_"):  # a point of no class could be of any, and is as pale
         noise = model.predict_noise(X)[:, None]
         probabilities = (1 - noise) * probabilities + noise / probabilities.shape[1]
-    draw_points(ax, X, probabilities, columns=columns, axes=axes, numbers=numbers)
+    X = X if recipe is None else model.seen(X)
+    draw_points(X, probabilities, ax=ax, columns=columns, axes=axes, numbers=numbers)
     if _has_ellipses(model.mixture()):
-        draw_clusters(ax, model, axes=axes, numbers=numbers)
+        draw_clusters(model, ax=ax, axes=axes, numbers=numbers)
     if links is not None:
-        draw_links(ax, X, links, axes=axes)
+        draw_links(X, links, ax=ax, axes=axes)
     return ax
 
 

@@ -179,9 +179,9 @@ def picture(demo: Demo) -> "Figure":
         (panels[0], "without links", demo.without, None),
         (panels[1], f"with {n_links} links", demo.with_links, demo.links),
     ):
-        plots.draw_mixture(ax, result.model, X, links=links, numbers=matching_classes(y, result.model.predict(X)))
+        plots.draw_mixture(result.model, X, ax=ax, links=links, numbers=matching_classes(y, result.model.predict(X)))
         ax.set_title(f"{name}: purity {result.purity:.2f}, adjusted Rand {result.adjusted_rand:.2f}")
-    plots.draw_points(panels[2], X, y[:, None] == np.array(DIGITS))
+    plots.draw_points(X, y[:, None] == np.array(DIGITS), ax=panels[2])
     panels[2].set_title("truth")
     for ax in panels:
         ax.set_xlabel(demo.data.columns[0])

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from linkmix.plots import palette
+from linkmix.basics import palette
 
 __all__ = ["Markup", "count", "render", "visible"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import linkmix
-from linkmix.plots import palette
+from linkmix.basics import palette
 
 PACKAGE = Path(linkmix.__file__).parent
 PAGES = {
@@ -38,6 +38,6 @@ def test_every_colour_has_a_shade_for_dark_screens():
 
 
 def test_the_palette_needs_no_other_package():
-    script = "import sys; from linkmix.plots import palette, COLOURS; print(*sys.modules)"
+    script = "import sys; from linkmix.plots import COLOURS; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"matplotlib", "PIL", "jinja2", "numpy"} & set(loaded)

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.progress import LOG
 from linkmix.data.blocks import Door, Source, Survey, Table, label_rows
 from linkmix.data.rows import Addable, FreeRows, Rows, added, without
 from linkmix.links.checks import LinksLike
@@ -263,6 +264,7 @@ class _FreePartitions(FreeRows):
                 break
         total: Addable | None = future.result()
         self.bar.update()
+        LOG.debug("a pass over the rows of %d partitions", len(self.parts))
         return total
 
     def _sum(self, function: Callable[[Rows], Addable], groups: list[tuple[str | None, list[Any]]]) -> Any:

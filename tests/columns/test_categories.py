@@ -49,6 +49,11 @@ def test_rare_levels_are_remarked():
     assert remark == "'colour': 2 rare levels are read as '(other)', in 5 rows: 'green', 'white'"
 
 
+def test_a_remark_cuts_long_levels():
+    [remark] = learn({"note": levels(red=50, blue=30, **{"white " * 500: 4})}).remarks
+    assert len(remark) < 120
+
+
 def test_unseen_levels_are_other_or_missing():
     other = learn({"colour": levels(red=50, blue=30, green=4)})
     np.testing.assert_array_equal(other({"colour": ["pink", "red", None, "green"]}).ravel(), [2, 1, np.nan, 2])

@@ -123,7 +123,7 @@ def everything(n=60):
     """A table with a column of every kind but pictures."""
     rng = np.random.default_rng(1)
     table = customers(n)
-    days = np.datetime64("2020-01-01") + rng.integers(0, 1500, n)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 1500, n).astype("timedelta64[D]")
     words = ["wine", "beer", "bread", "cheese", "apple", "pear", "fish", "meat", "tea", "milk"]
     table["since"] = [str(day) for day in days]
     table["note"] = [" ".join(rng.choice(words, 5)) for _ in range(n)]

@@ -290,10 +290,10 @@ def test_rows_that_were_taken_are_not_read_again(small_portions):
 def test_starts_are_drawn_from_a_sample(small_portions, monkeypatch, init):
     X, _, links = problem(3000)
     monkeypatch.setattr("linkmix.engine.fitting.SAMPLE_NUMBERS", 900)
-    seen = []
+    seen, make = [], LinkMixture._fresh_starts
     monkeypatch.setattr(
-        LinkMixture, "_previous_labels", lambda self, points: seen.append(points) or None
-    )  # called with what the starts are made of
+        LinkMixture, "_fresh_starts", lambda self, some, *rest: seen.append(some.X) or make(self, some, *rest)
+    )
     fit = LinkMixture(3, init=init, n_init=3, random_state=0, max_iter=200).fit(Blocks(cuts(X)), links=links)
     assert 250 < len(seen[0]) <= 300
     assert all((X[p] == seen[0]).all(axis=1).any() for p in links.points)

@@ -5,9 +5,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from linkmix import AutoLinkMixture, Blocks, LinkMixture, Links, calibrate
+from linkmix.queries import Questioner
 from linkmix.rivals import GMMEC, COPKMeans
 
 X, Y = load_iris(return_X_y=True)
@@ -116,3 +118,33 @@ def test_unknown_ids_are_listed_up_to_ten(model):
 def test_a_number_is_not_the_text_of_it():
     with pytest.raises(ValueError, match=r"a is '3', which is not among the ids \(such as 0\)"):
         LinkMixture(3).fit(pd.DataFrame(X), links={"a": ["3"], "b": [4], "kind": ["must"]})
+
+
+@pytest.mark.parametrize("model", ESTIMATORS[:2], ids=lambda model: type(model).__name__)
+def test_likelihood_and_criteria_take_a_table(model):
+    frame = pd.DataFrame(X, index=IDS).add_prefix("column ")
+    links = Links.from_table(TABLE, IDS)
+    model = clone(model).fit(frame, links=TABLE)
+    assert model.log_likelihood(frame, TABLE) == model.log_likelihood(frame, links)
+    assert model.bic(frame, TABLE) == model.bic(frame, links)
+    assert model.aic(frame, TABLE) == model.aic(frame, links)
+
+
+def test_a_questioner_takes_a_table():
+    frame = pd.DataFrame(X, index=IDS)
+    assert Questioner(frame, 3, links=TABLE).links == Questioner(frame, 3, links=Links.from_table(TABLE, IDS)).links
+
+
+@pytest.mark.parametrize("name", ["must", "cannot"])
+def test_a_frame_in_place_of_pairs_is_told_of_from_table(name):
+    frame = pd.DataFrame({"a": [0], "b": [1], "kind": ["must"]})
+    with pytest.raises(ValueError, match=rf"{name} is a DataFrame with the columns 'a', 'b', 'kind': use Links.from_"):
+        Links(**{name: frame})
+    assert Links(**{name: frame[["a", "b"]]}) == Links(**{name: [(0, 1)]})
+
+
+@pytest.mark.parametrize("model", ESTIMATORS[:2], ids=lambda model: type(model).__name__)
+def test_a_frame_bound_to_an_estimator_is_told_of_from_table(model):
+    frame = pd.DataFrame({"a": [0], "b": [1], "kind": ["must"]})
+    with pytest.raises(ValueError, match=r"links is a DataFrame, .*: use links=Links.from_table\(table, ids\)"):
+        clone(model).set_params(links=frame).fit(X)

@@ -221,7 +221,7 @@ def test_what_cannot_be_used_is_refused(estimator, change, message):
 
 def test_labels_of_another_kind_are_refused_with_gaps_only():
     X, y = blobs()
-    dates = np.array([np.datetime64("2020-01-01", "D") + int(m) for m in y]).astype(object)
+    dates = (np.datetime64("2020-01-01", "D") + y.astype("timedelta64[D]")).astype(object)
     plain = LinkMixture(3, random_state=0).fit(X)
     np.testing.assert_array_equal(LinkMixture(3, random_state=0).fit(X, dates).labels_, plain.labels_)
     dates[3] = None

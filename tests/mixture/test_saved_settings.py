@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from linkmix import AutoLinkMixture, LinkMixture, Links, couplings, densities
-from linkmix.couplings import Coupling, Graph, MeanField, Pairwise, Projection, Uncoupled
+from linkmix.couplings import Coupling, Graph, MeanField, Pairwise, Projection, SoftChunklets, Uncoupled
 from linkmix.densities import (
     Bernoulli,
     Categorical,
@@ -29,7 +29,7 @@ from linkmix.densities import (
     Tied,
 )
 from linkmix.mixture import model_file
-from linkmix.rivals import EMPC, GMM, GMMEC, GMPR, PPC
+from linkmix.rivals import EMPC, GMM, GMMEC, GMPR, PPC, SoftChunkletMixture
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::2], Y[::2]
@@ -52,6 +52,7 @@ OTHER_VALUES = {
     Graph: {"learn_reliability": True, "sampling": "points", "quick": True},
     MeanField: {"weight": 2.0},
     Projection: {"slack": 0.5},
+    SoftChunklets: {"strength": 0.5},
 }
 NEEDED = {Product: {"parts": PARTS}, Contaminated: {"density": Gaussian()}}
 """Settings without a default."""
@@ -94,15 +95,16 @@ OTHER_SETTINGS = {
         "calibrate": False,
         "kinds": {"size": "number"},
         "noise": True,
+        "warm_start": True,
         "links": CANNOT,
         "n_jobs": 2,
         "verbose": True,
         "random_state": np.random.RandomState(3),
     },
-    **dict.fromkeys((GMM, GMPR, GMMEC, EMPC), OF_RIVALS),
+    **dict.fromkeys((GMM, GMPR, GMMEC, EMPC, SoftChunkletMixture), OF_RIVALS),
     PPC: {**OF_RIVALS, "weight": 3.0},
 }
-USABLE = {GMM: Links(), EMPC: CANNOT}
+USABLE = {GMM: Links(), EMPC: CANNOT, SoftChunkletMixture: Links()}
 
 VALUE_CASES = [(kind, name) for kind in OTHER_VALUES for name in (*(field.name for field in fields(kind)), None)]
 SETTING_CASES = [(kind, name) for kind in OTHER_SETTINGS for name in kind().get_params()]
@@ -187,7 +189,7 @@ def test_a_model_goes_on_from_a_file_whatever_its_density_and_coupling(kind, nam
     points = (X.mean(axis=0) < X).astype(float) if kind is Bernoulli else COUNTS
     if kind in (Gaussian, StudentT) or isinstance(value, Coupling):
         points = X
-    links = Links() if kind is Uncoupled else CANNOT if kind is Projection else LINKS
+    links = {Uncoupled: Links(), Projection: CANNOT, SoftChunklets: Links(must=LINKS.must)}.get(kind, LINKS)
     model = LinkMixture(3, **part, warm_start=True, random_state=0)
     model.fit(points, links=links)
     again = reloaded(model, tmp_path)

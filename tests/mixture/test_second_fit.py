@@ -107,3 +107,13 @@ def test_a_density_that_fails_at_the_very_end_leaves_an_earlier_fit_unchanged():
         model.fit(X[:, :2])
     assert model.n_features_in_ == 3
     assert np.array_equal(model.predict(X), before)
+
+
+def test_a_warm_start_is_not_misled_by_other_codes_of_the_same_levels():
+    """A level that is new comes first in the alphabet, so that all codes shift."""
+    hue = np.repeat(["m", "n"], 40)
+    table = pd.DataFrame({"hue": hue, "tone": hue})
+    model = LinkMixture(2, density="categorical", warm_start=True, random_state=0).fit(table)
+    before = model.labels_
+    table.loc[[0, 41], "hue"] = "a"
+    assert np.mean(model.fit(table).labels_ == before) > 0.95

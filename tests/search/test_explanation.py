@@ -4,6 +4,7 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
@@ -150,3 +151,26 @@ def test_links_force_what_their_closure_says(seed):
 
 def test_uncertain_links_force_nothing():
     assert forcing_links(Links(must=[(0, 1)], must_confidence=0.9), 0, 1) is None
+
+
+@pytest.mark.parametrize("kind", [LinkMixture, AutoLinkMixture])
+def test_a_data_frame_is_explained_as_its_numbers(kind):
+    """Warnings are errors here: names of columns must not be lost on the way."""
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    settings = {"budget": "small", "calibrate": False} if kind is AutoLinkMixture else {}
+    named, plain = (kind(3, random_state=0, **settings).fit(points) for points in (frame, X))
+    found, expected = explain(named, frame.iloc[[3, 120]]), explain(plain, X[[3, 120]])
+    np.testing.assert_allclose(found.drives, expected.drives, rtol=1e-9)
+    assert found.together == pytest.approx(expected.together)
+
+
+def test_a_table_is_explained_by_its_own_columns():
+    days = pd.date_range("2024-01-01", periods=150, freq="D")
+    table = pd.DataFrame({"hue": np.array(["red", "green", "blue"])[Y], "size": X[:, 2], "day": days})
+    model = AutoLinkMixture(3, budget="small", calibrate=False, random_state=0).fit(table)
+    found = explain(model, table.iloc[[3, 120]])
+    assert found.drives.shape == (len(model.feature_names_in_),)
+    assert found.prior + found.drives.sum() == pytest.approx(found.log_odds)
+    by_name = dict(zip(model.feature_names_in_, found.drives, strict=True))
+    assert min(by_name, key=by_name.get) in ("size", "hue", "day")
+    assert by_name["size"] < -1

@@ -9,7 +9,7 @@ from linkmix.columns.dates import CLOCK, DIGITS, DateReading, days_of_digits, re
 from linkmix.columns.kinds import OTHER, TRUTH, Category, Kind, Number, Ordered, not_numbers
 from linkmix.columns.moments import Date, TimeOfDay, not_dates, parts_that_help, spans_more_than_half_a_day
 from linkmix.columns.numerals import MOSTLY, Convention, Reading, are_codes, read_numerals
-from linkmix.columns.problems import SHOWN, Unfit
+from linkmix.columns.problems import SHOWN, Unfit, shortened
 from linkmix.columns.values import Clock, Flags, Foreign, Moments, Numbers, Texts, Values, Vectors, written
 from linkmix.columns.wide import (
     Picture,
@@ -341,7 +341,7 @@ def _frequent(counts: Ints) -> Array:
 
 def _put_together(texts: list[str], n_rows: int) -> str:
     are = "1 rare level is" if len(texts) == 1 else f"{len(texts)} rare levels are"
-    shown = ", ".join(map(repr, texts[:SHOWN]))
+    shown = ", ".join(map(shortened, texts[:SHOWN]))
     more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
     return f"{are} read as {OTHER!r}, in {n_rows} row{'s' if n_rows != 1 else ''}: {shown}{more}"
 

@@ -316,7 +316,7 @@ def pixels(texts: Texts, folder: str) -> Floats:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        raise Unfit("pictures need the package Pillow", "pip install 'linkmix[app]', or leave the column out") from None
+        raise Unfit("pictures need the package Pillow", 'pip install "linkmix[app]", or leave the column out') from None
     found = np.empty((len(texts.texts), SIDE * SIDE))
     wrong = []
     for place, text in enumerate(texts.texts):

@@ -96,7 +96,7 @@ class Table(ABC):
                 )
         self.door = door
         self.surveys = surveys
-        self.n_features = surveys[0].head.shape[1]
+        self.n_features: int = surveys[0].head.shape[1]
         self._taken: list[tuple[Ints, Array]] = []  # rows that were read before, and are not read again
 
     @property
@@ -265,7 +265,7 @@ class Blocks(Source):
     def from_parquet(cls, path: "str | PathLike[str]", columns: Sequence[str] | None = None) -> "Blocks":
         """Rows of a Parquet file, or of all files ``*.parquet`` in a folder, in the order of their names.
 
-        Needs the package pyarrow: ``pip install 'linkmix[parquet]'``. Numbers stay in single precision if all columns
+        Needs the package pyarrow: ``pip install "linkmix[parquet]"``. Numbers stay in single precision if all columns
         have it.
 
         Parameters

@@ -13,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.errors import DegenerateCluster, InfeasibleLinks
+from linkmix.basics.progress import LOG
 from linkmix.couplings import BoundCoupling, Coupling
 from linkmix.data.blocks import Table, take
 from linkmix.data.rows import Rows, without
@@ -160,7 +161,10 @@ def best_fit(
                 fit = loop.fit(model, data, start, tol=tol, max_iter=max_iter, accelerate=accelerate)
         except DegenerateCluster as error:
             failure = error
+            LOG.debug("EM gave up a start: %s", error)
             continue
+        how = "converged" if fit.converged else "stopped"
+        LOG.debug("EM %s after %d steps, log-likelihood %.8g", how, len(fit.trace) - 1, fit.log_likelihood)
         if best is None or fit.log_likelihood > best.log_likelihood:
             best = fit
     if best is None:

@@ -309,6 +309,24 @@ def match_labels(labels: Ints, reference: Ints, n_classes: int) -> Ints:
     return np.asarray(place)
 
 
+def kept_numbers(labels: Ints, before: Ints, n_classes: int, known: Ints | None, links: Links) -> Ints | None:
+    """New number of each class so that as many rows as possible keep the number that they had ``before``.
+
+    Classes with known labels have their numbers already. None if relations know classes by number.
+
+    Examples
+    --------
+    >>> kept_numbers(np.array([1, 1, 0, 2]), np.array([0, 0, 1, 1]), 3, None, Links())
+    array([1, 0, 2])
+    """
+    if any(relation.names_classes() for relation in links.relations):
+        return None
+    if known is not None:
+        told = np.repeat(np.unique(known[known >= 0]), len(labels) + 1)
+        labels, before = np.concatenate([labels, told]), np.concatenate([before, told])
+    return match_labels(labels, before, n_classes)
+
+
 def number_classes(labels: Ints, links: Links, n_classes: int, fixed: Ints | None = None) -> Ints:
     """New number of each class so that labels satisfy the relations that know classes by number as well as possible.
 

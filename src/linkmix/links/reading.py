@@ -26,6 +26,11 @@ def read_pairs(name: str, given: ArrayLike) -> Ints:
         raise ValueError(f"{name}[{i}] has {size} entries: give pairs of row numbers") from None
     if pairs.shape in ((0,), (0, 2)):  # of any type: an empty list is an array of floats
         return np.empty((0, 2), dtype=np.int64)
+    if hasattr(given, "columns") and pairs.shape[1:] != (2,):
+        raise ValueError(
+            f"{name} is a {type(given).__name__} with the columns {', '.join(map(repr, given.columns))}: use "
+            "Links.from_table(table), which reads the kind of each link, or give two columns of row numbers"
+        )
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(f"{name} has shape {pairs.shape}: give pairs of row numbers, such as [(0, 1), (2, 5)]")
     if pairs.dtype.kind not in "iu":

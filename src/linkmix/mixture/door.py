@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkmix import native
 from linkmix.basics.arrays import Array, Floats, Ints
-from linkmix.basics.checks import Constraints, check_sample_weight
+from linkmix.basics.checks import Constraints, check_sample_weight, refuse_sparse
 from linkmix.basics.errors import InfeasibleLinks, LinkConflict
+from linkmix.basics.memory import reserve
 from linkmix.columns import Coded, Recipe, code, is_table
 from linkmix.couplings.statements import FIRST_RELIABILITY
 from linkmix.data.blocks import LARGEST, Blocks, Door, Source, Table, check_size, named
@@ -37,11 +38,14 @@ from linkmix.links.checks import (
 from linkmix.links.names import all_names, check_names, names_of_labels, number_names
 from linkmix.links.reading import read_random_state
 from linkmix.mixture import model_file
+from linkmix.mixture.card import card
 from linkmix.mixture.settings import names_annotators
 
 PointsLike = ArrayLike | Source | Coded
 DASK = ("dask", "dask_expr")
 """Packages of Dask's arrays and data frames, which are recognised without importing them."""
+FEW_ROWS = 1000
+"""Rows outside memory by which a second fit tells whether it can start from the first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +74,7 @@ class Request:
     names: tuple[str, ...] = ()  # of the first classes, if y had names
     columns: tuple[str, ...] = ()  # the user's name of each column of the points, if these have names
     levels: tuple[int, ...] = ()  # of each column of codes of categories, which are the last columns
+    before: Floats | Table | None = None  # the points as an earlier fit sees them, if this one starts from it
     contradicted: bool = False  # links that name their annotators contradict each other, so some of them are wrong
 
     def knowledge(self, n_classes: int, *, learn_reliability: bool, noise: bool = False) -> Knowledge[Array | Table]:
@@ -90,8 +95,21 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
 
     _parameter_constraints: ClassVar[Constraints]
     _parts: ClassVar[tuple[type, ...]] = ()  # estimators that a saved one may contain
+    n_classes: Any  # of an AutoLinkMixture also "auto"
+    warm_start: bool
     links: Links | None
     random_state: int | RandomState | Generator | None
+
+    # Set by a fit.
+    classes_: Array
+    labels_: Array
+    links_to_review_: Array
+    relation_probability_: Floats
+    relations_to_review_: Array
+    noise_share_: float
+    n_features_in_: int
+    feature_names_in_: Array
+    recipe_: Recipe | None
 
     def fit(
         self,
@@ -141,6 +159,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         """
         self.check_settings()
         native.warn_if_missing()
+        reserve()
         bound = links is None and must_link is None and cannot_link is None
         given = as_links(self.links if bound else links, must_link, cannot_link, ids=ids, rows=rows, X=X)
         coded = self._code(X)
@@ -154,8 +173,9 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         if bound and rows is None:
             check_bound(given, len(points))
         weights = check_sample_weight(sample_weight, len(points))
-        numbers, names = number_names(y, len(points), self._earlier_names(points))
-        request = Request(points, numbers, given, rows, weights, names, names_of_columns, levels)
+        before = self._as_before(X, points, columns, recipe)
+        numbers, names = number_names(y, len(points), () if before is None else self._earlier_names())
+        request = Request(points, numbers, given, rows, weights, names, names_of_columns, levels, before)
         try:
             found = self._solve(request, read_random_state(self.random_state))
         except (LinkConflict, InfeasibleLinks):
@@ -190,8 +210,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
             ``labels_``.
         """
         told: dict[str, Any] = {"ids": ids, "must_link": must_link, "cannot_link": cannot_link, "rows": rows}
-        labels: Array = self.fit(X, y, links=links, sample_weight=sample_weight, **told).labels_
-        return labels
+        return self.fit(X, y, links=links, sample_weight=sample_weight, **told).labels_
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one file, which holds no code and can be read on any machine.
@@ -262,6 +281,11 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
 
     def check_settings(self) -> None:
         """Raise an error if a setting is invalid."""
+        if hasattr(self.links, "columns"):
+            raise ValueError(
+                f"links is a {type(self.links).__name__}, and an estimator holds links between row numbers: use "
+                "links=Links.from_table(table, ids), or give the table to fit"
+            )
         if not all(
             any(constraint.is_satisfied_by(getattr(self, name)) for constraint in allowed)
             for name, allowed in _constraints(type(self))
@@ -275,6 +299,14 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
     @abstractmethod
     def _kinds(self, X: Any) -> Mapping[str, str] | None:
         """Kinds of columns of a table as far as settings tell; None if its columns are to be taken as they are."""
+
+    @abstractmethod
+    def row_probabilities(self) -> Callable[[Array], Floats]:
+        """The function from checked rows to the probability of each class, shape (n, n_classes)."""
+
+    @abstractmethod
+    def _numbers_of(self, X: Array) -> Ints:
+        """Number of the most probable class of each row by the present fit, even of rows of no class."""
 
     @abstractmethod
     def _solve(self, request: Request, random: RandomState) -> Any:
@@ -337,9 +369,44 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         found.labels_ = _label_names(vars(found))[labels]
         return found
 
-    def _earlier_names(self, points: Floats | Table) -> tuple[str, ...]:
+    def _as_before(
+        self, X: PointsLike, points: Floats | Table, columns: SeenColumns, recipe: Recipe | None
+    ) -> Floats | Table | None:
+        """The points as an earlier fit sees them, if this one is to start from it.
+
+        They are ``points`` itself, unless a recipe has been learned anew. None if the earlier fit cannot describe them.
+        """
+        if not (self.warm_start and hasattr(self, "n_features_in_")):
+            return None
+        learned: Recipe | None = getattr(self, "recipe_", None)
+        try:
+            if recipe is None and learned is None:
+                names = getattr(self, "feature_names_in_", None)
+                renamed = columns.names is not None and names is not None and [*columns.names] != [*names]
+                if renamed or columns.n != self.n_features_in_:
+                    return None
+            elif isinstance(X, Coded):
+                if recipe is not learned:
+                    return None
+            else:
+                seen = self.seen(X)
+                points = points if np.array_equal(seen, np.asarray(points), equal_nan=True) else seen
+            few = points.take(np.arange(min(len(points), FEW_ROWS))) if isinstance(points, Table) else points
+            self._door(reset=False).check(few)
+            self._numbers_of(few)
+        except ValueError:
+            return None
+        return points
+
+    def _html_repr(self) -> str:
+        """What notebooks show: scikit-learn's diagram and, once fitted, a small picture of the result."""
+        diagram: str = super()._html_repr()
+        return diagram + card(self) if hasattr(self, "n_features_in_") else diagram
+
+    def _earlier_names(self) -> tuple[str, ...]:
         """Names of classes that this fit is to keep from an earlier one."""
-        return ()
+        names: tuple[str, ...] = getattr(self, "_names", ())
+        return names if self.n_classes == len(self.classes_) else ()
 
     def _classes_of(self, numbers: Ints, points: Floats | Table | None = None) -> Array:
         """Class numbers as the user knows them: by their names, if there are any."""
@@ -359,6 +426,10 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
                 "the model was fitted without noise: fit an AutoLinkMixture(noise=True), or a "
                 "LinkMixture(density=Contaminated(Gaussian()))"
             )
+
+    def seen(self, X: PointsLike) -> Floats:
+        """Rows in memory as the fit saw them: checked, and turned into numbers if they are a table."""
+        return np.asarray(self._seen(X))
 
     def _seen(self, X: PointsLike) -> Floats | Table:
         """Checked points, with the same columns as in the fit."""
@@ -426,6 +497,7 @@ def let_in(
             f"X is an {type(X).__name__}, not a table: pass one of its tables, such as "
             'adata.obsm["X_pca"], and keep the result with adata.obs["class"] = model.labels_'
         )
+    refuse_sparse(X)
     if isinstance(X, Iterator):
         raise ValueError(
             f"X is a {type(X).__name__}, which can be read only once: pass linkmix.Blocks of the function that makes it"

@@ -11,6 +11,7 @@ from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import check_number
 from linkmix.data.blocks import Table
 from linkmix.links import Links
+from linkmix.links.checks import LinksLike, as_links
 from linkmix.links.reading import read_random_state
 from linkmix.mixture.door import LinkEstimator, PointsLike
 
@@ -19,7 +20,7 @@ class Generative(LinkEstimator):
     """A `LinkEstimator` with one mixture whose likelihood counts."""
 
     @abstractmethod
-    def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float: ...
+    def _log_likelihood(self, points: Floats | Table, links: Links) -> float: ...
 
     @abstractmethod
     def _sample(self, n_samples: int, random: RandomState) -> tuple[Array, Ints]: ...
@@ -27,32 +28,32 @@ class Generative(LinkEstimator):
     @abstractmethod
     def _n_parameters(self) -> int: ...
 
-    def log_likelihood(self, X: PointsLike, links: Links | None = None) -> float:
+    def log_likelihood(self, X: PointsLike, links: LinksLike | None = None) -> float:
         """Log-likelihood J of the fitted parameters on any points and links.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
             The points.
-        links : Links, optional
-            Links between rows of `X`.
+        links : Links, or a table of links, optional
+            Links between rows of `X`; a table names them by the index of `X`.
 
         Returns
         -------
         float
             Sum over free points and links, as in the fit.
         """
-        return self._log_likelihood(self._seen(X), links)
+        return self._log_likelihood(self._seen(X), as_links(links, X=X))
 
-    def bic(self, X: PointsLike, links: Links | None = None) -> float:
+    def bic(self, X: PointsLike, links: LinksLike | None = None) -> float:
         """Bayesian information criterion; lower is better.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
             The points.
-        links : Links, optional
-            Links between rows of `X`.
+        links : Links, or a table of links, optional
+            Links between rows of `X`; a table names them by the index of `X`.
 
         Returns
         -------
@@ -60,17 +61,19 @@ class Generative(LinkEstimator):
             ``-2 J + n_parameters log n_samples``.
         """
         points = self._seen(X)
-        return -2 * self._log_likelihood(points, links) + self._n_parameters() * float(np.log(len(points)))
+        return -2 * self._log_likelihood(points, as_links(links, X=X)) + self._n_parameters() * float(
+            np.log(len(points))
+        )
 
-    def aic(self, X: PointsLike, links: Links | None = None) -> float:
+    def aic(self, X: PointsLike, links: LinksLike | None = None) -> float:
         """Akaike information criterion; lower is better.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Blocks
             The points.
-        links : Links, optional
-            Links between rows of `X`.
+        links : Links, or a table of links, optional
+            Links between rows of `X`; a table names them by the index of `X`.
 
         Returns
         -------

@@ -1,9 +1,9 @@
 """LinkMixture: one mixture with links, as a scikit-learn estimator."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator, RandomState
@@ -23,12 +23,19 @@ from linkmix.densities.contaminated import alike, counting
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, Start, at_hand, best_fit, bind, few_threads, fresh_starts, part
 from linkmix.links import Links
-from linkmix.links.checks import as_links, check_links
+from linkmix.links.checks import check_links
 from linkmix.mixture.door import PointsLike, Request, names_in
 from linkmix.mixture.fitted import Fitted, each_row, finished, label_points, settled, trusted
 from linkmix.mixture.generative import Generative
 from linkmix.mixture.settings import (
     CONSTRAINTS,
+    Acceleration,
+    CouplingName,
+    CovarianceType,
+    DensityName,
+    LinkedPoints,
+    Reliability,
+    StartName,
     accelerates,
     allows_missing,
     check_combinations,
@@ -38,9 +45,6 @@ from linkmix.mixture.settings import (
     learns_reliability,
     shape_of,
 )
-
-FEW_ROWS = 1000
-"""Rows outside memory by which a second fit tells whether it can start from the first."""
 
 
 class LinkMixture(Generative):
@@ -166,25 +170,39 @@ class LinkMixture(Generative):
 
     _parameter_constraints: ClassVar[Constraints] = CONSTRAINTS
 
+    # Set by a fit.
+    class_weights_: Floats
+    cluster_weights_: Floats
+    means_: Floats
+    covariances_: Floats
+    annotator_reliability_: dict[Hashable, float]
+    log_likelihood_: float
+    log_likelihood_trace_: Floats
+    converged_: bool
+    n_iter_: int
+    _parameters: engine.Parameters
+    _fitted_density: Density[Any, Any]
+    _fitted_shape: starts.Shape
+
     def __init__(
         self,
         n_classes: int = 2,
         *,
         clusters_per_class: int | Sequence[int] = 1,
-        density: str | Density[Any, Any] = "gaussian",
-        covariance_type: str = "full",
-        shrinkage: float | str = 0.0,
+        density: DensityName | Density[Any, Any] = "gaussian",
+        covariance_type: CovarianceType = "full",
+        shrinkage: float | Literal["auto"] = 0.0,
         shared_clusters: bool = False,
-        coupling: str | Coupling = "pairwise",
-        reliability: str = "auto",
-        linked_points: str = "apart",
+        coupling: CouplingName | Coupling = "pairwise",
+        reliability: Reliability = "auto",
+        linked_points: LinkedPoints = "apart",
         link_weight: float = 1.0,
-        init: str | Mapping[str, Any] = "kmeans++",
+        init: StartName | Mapping[str, Any] = "kmeans++",
         n_init: int = 1,
         reg_covar: float = 1e-6,
         tol: float = 1e-5,
         max_iter: int = 300,
-        acceleration: str = "auto",
+        acceleration: Acceleration = "auto",
         warm_start: bool = False,
         links: Links | None = None,
         random_state: int | RandomState | Generator | None = None,
@@ -239,7 +257,11 @@ class LinkMixture(Generative):
             Rows sum to one; columns are in the order of ``classes_``. Points of single precision (float32) take about
             half the time, and their probabilities are right to about 1e-4.
         """
-        return each_row(self.mixture().probabilities, self._seen(X))
+        return each_row(self.row_probabilities(), self._seen(X))
+
+    def row_probabilities(self) -> Callable[[Array], Floats]:
+        """The function from checked rows to the probability of each class."""
+        return self.mixture().probabilities
 
     def predict_noise(self, X: PointsLike) -> Floats:
         """Probability that each point belongs to no class, from the point alone.
@@ -312,9 +334,9 @@ class LinkMixture(Generative):
         check_is_fitted(self)
         return np.asarray(self._parameters.reliability)
 
-    def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float:
+    def _log_likelihood(self, points: Floats | Table, links: Links) -> float:
         n_classes = len(self.class_weights_)
-        links = trusted(as_links(links), self.annotator_reliability_)
+        links = trusted(links, self.annotator_reliability_)
         # Models from early files know no relations that are learned.
         links = settled(links, getattr(self, "relation_probability_", np.empty(0)))
         links = check_links(links, len(points), n_classes)
@@ -373,9 +395,12 @@ class LinkMixture(Generative):
             start = starts.given_start(density, self.init, shape, d)
             candidates = [lambda: start]
         some = at_hand(given, random) if self.warm_start or not candidates else None
-        before = None if some is None else self._previous_labels(some.X)
+        before = None
+        if some is not None and request.before is not None:
+            seen = some.X if request.before is request.points else np.asarray(request.before)
+            before = self._numbers_of(seen)
         if some is not None and not candidates:
-            warm = [] if before is None else self._warm_starts(model, shape)
+            warm = self._warm_starts(model, shape) if request.before is request.points else []
             candidates = warm + self._fresh_starts(some, density, shape, self.n_init - len(warm), random)
         data = part(given, keep_linked=self.linked_points == "both")
         with few_threads(n, d):
@@ -392,14 +417,11 @@ class LinkMixture(Generative):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        by_number = shape.uneven or any(relation.names_classes() for relation in given.links.relations)
-        if some is not None and before is not None and not by_number:
+        if some is not None and before is not None and not shape.uneven:
             found = engine.most_probable_classes(density, fit.parameters, some.X)
-            if given.known is not None:  # classes with known labels have their numbers already
-                told = np.repeat(np.unique(given.known[given.known >= 0]), len(found) + 1)
-                found, before = np.concatenate([found, told]), np.concatenate([before, told])
-            place = starts.match_labels(found, before, self.n_classes)
-            fit = replace(fit, parameters=engine.renumber(density, fit.parameters, place))
+            place = starts.kept_numbers(found, before, self.n_classes, given.known, given.links)
+            if place is not None:
+                fit = replace(fit, parameters=engine.renumber(density, fit.parameters, place))
         return finished(model, data, given, shape, fit)
 
     def _attributes(self, found: Fitted) -> dict[str, Any]:
@@ -424,22 +446,8 @@ class LinkMixture(Generative):
             "_fitted_shape": shape,
         }
 
-    def _earlier_names(self, points: Floats | Table) -> tuple[str, ...]:
-        names: tuple[str, ...] = getattr(self, "_names", ())
-        if not (names and self.warm_start and self.n_classes == len(self.classes_)):
-            return ()
-        some = points.take(np.arange(min(len(points), FEW_ROWS))) if isinstance(points, Table) else points
-        return () if self._previous_labels(some) is None else names
-
-    def _previous_labels(self, X: Floats) -> Ints | None:
-        """Labels by an earlier fit to start from; None if there is none, or it cannot describe these points."""
-        if not (self.warm_start and hasattr(self, "_parameters") and self.n_features_in_ == X.shape[1]):
-            return None
-        try:
-            self._fitted_density.check(X)
-            return engine.most_probable_classes(self._fitted_density, self._parameters, X)
-        except ValueError:
-            return None
+    def _numbers_of(self, X: Array) -> Ints:
+        return engine.most_probable_classes(self._fitted_density, self._parameters, X)
 
     def _fresh_starts(
         self,

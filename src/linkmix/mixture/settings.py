@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -18,12 +18,20 @@ from linkmix.engine.fitting import STARTS
 from linkmix.engine.starts import Shape
 from linkmix.links import Links
 
-COUPLINGS: dict[str, Callable[[bool], Coupling]] = {
+DensityName = Literal["gaussian", "student", "bernoulli", "categorical", "poisson"]
+CovarianceType = Literal["full", "tied", "diag", "spherical"]
+CouplingName = Literal["pairwise", "graph", "none"]
+Reliability = Literal["auto", "given", "learn"]
+LinkedPoints = Literal["apart", "both"]
+StartName = Literal["kmeans++", "links"]
+Acceleration = Literal["auto", "squarem", "none"]
+
+COUPLINGS: dict[CouplingName, Callable[[bool], Coupling]] = {
     "none": lambda learn_reliability: Uncoupled(),
     "pairwise": Pairwise,
     "graph": Graph,
 }
-DENSITIES: dict[str, Callable[[CovarianceForm, float, float], Density[Any, Any]]] = {
+DENSITIES: dict[DensityName, Callable[[CovarianceForm, float, float], Density[Any, Any]]] = {
     "gaussian": lambda form, reg_covar, shrinkage: Gaussian(form, reg_covar, shrinkage),
     "student": lambda form, reg_covar, shrinkage: StudentT(form, reg_covar, shrinkage=shrinkage),
     "bernoulli": lambda form, reg_covar, shrinkage: Bernoulli(),
@@ -38,15 +46,15 @@ CONSTRAINTS: Constraints = {
     "shrinkage": [at_least(0, Real), StrOptions({"auto"})],
     "shared_clusters": ["boolean"],
     "coupling": [StrOptions(set(COUPLINGS)), Coupling],
-    "reliability": [StrOptions({"auto", "given", "learn"})],
-    "linked_points": [StrOptions({"apart", "both"})],
+    "reliability": [StrOptions(set(get_args(Reliability)))],
+    "linked_points": [StrOptions(set(get_args(LinkedPoints)))],
     "link_weight": [Number(Real, 0, None, closed="neither")],
     "init": [StrOptions(set(STARTS)), Mapping],
     "n_init": [at_least(1)],
     "reg_covar": [at_least(0, Real)],
     "tol": [at_least(0, Real)],
     "max_iter": [at_least(0)],
-    "acceleration": [StrOptions({"auto", "squarem", "none"})],
+    "acceleration": [StrOptions(set(get_args(Acceleration)))],
     "warm_start": ["boolean"],
     "links": [Links, None],
     "random_state": ["random_state", Generator],
@@ -59,14 +67,14 @@ class Settings(Protocol):
 
     n_classes: int
     clusters_per_class: int | Sequence[int]
-    density: str | Density[Any, Any]
-    covariance_type: str
-    shrinkage: float | str
+    density: DensityName | Density[Any, Any]
+    covariance_type: CovarianceType
+    shrinkage: float | Literal["auto"]
     shared_clusters: bool
-    coupling: str | Coupling
-    reliability: str
+    coupling: CouplingName | Coupling
+    reliability: Reliability
     reg_covar: float
-    acceleration: str
+    acceleration: Acceleration
 
 
 def check_combinations(of: Settings) -> None:

@@ -1,9 +1,9 @@
 """AutoLinkMixture: tries many starts and shapes, and keeps the mixture that explains the links best."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator, RandomState
@@ -14,24 +14,35 @@ from sklearn.utils.validation import check_is_fitted
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import Constraints, at_least
+from linkmix.basics.progress import LOG, follow
 from linkmix.columns import mostly_truth_values, needs_recipe
 from linkmix.couplings.review import links_to_review_by
 from linkmix.couplings.statements import FIRST_RELIABILITY
-from linkmix.data.blocks import Door, Table
+from linkmix.data.blocks import Door, Table, take
 from linkmix.data.scaling import Scaling
 from linkmix.engine.fitting import few_threads, naming_rows
 from linkmix.links import Links
 from linkmix.mixture import LinkMixture
-from linkmix.mixture.calibration import left_out_together, level, quality, temperatures, tempered
+from linkmix.mixture.calibration import Quality, left_out_together, level, quality, temperatures, tempered
 from linkmix.mixture.door import PointsLike, Request
 from linkmix.mixture.fitted import each_row, trusted
 from linkmix.mixture.generative import Generative
 from linkmix.search.belief import search
-from linkmix.search.budgets import BUDGETS, Budget
-from linkmix.search.contest import place_of
+from linkmix.search.budgets import BUDGETS, Budget, BudgetName
+from linkmix.search.contest import THE_LAST, Guessed, place_of
 from linkmix.search.number import compare_numbers, fewest_classes, largest_number, number_of_classes
 from linkmix.search.settings import SearchSettings
-from linkmix.search.winner import Committee, Found, as_member, committee_labels, contest_of, probabilities_of, views_of
+from linkmix.search.winner import (
+    Committee,
+    Found,
+    as_member,
+    committee_labels,
+    contest_of,
+    numbered_as_before,
+    probabilities_of,
+    rows_of,
+    views_of,
+)
 
 
 class AutoLinkMixture(Generative):
@@ -70,6 +81,11 @@ class AutoLinkMixture(Generative):
         Whether points may belong to no class, as in HDBSCAN. A wide background then competes with the classes for
         every point; `predict` and ``labels_`` give -1 to a point that it wins, or the text "-1" if classes have names.
         Clusters have no heavy tails then, which would compete for the same points.
+    warm_start : bool, default=False
+        Whether a second `fit` also starts from the classes that the first one gives to its points, besides all other
+        guesses, and numbers its classes like the first. So class 0 stays class 0 as far as there is one like it, and
+        names of classes are kept if their number is the same. The first fit may have seen links that are now left out
+        to calibrate, so no refit for `quality_` and the probabilities starts from it. A fit takes no less time.
     links : Links, optional
         Links that `fit` uses where it is given none, for tools that call ``fit(X)`` or ``fit(X, y)``. Their row numbers
         are those of the X that they will pass; to fit to some of its rows, as in cross-validation, pass ``rows``.
@@ -77,7 +93,8 @@ class AutoLinkMixture(Generative):
         Number of threads that make guesses and candidates: None for one, unless joblib is configured otherwise; -1 for
         all processors. The result does not depend on it.
     verbose : bool, default=False
-        Whether to show progress bars, if the package tqdm is installed.
+        Whether to show progress bars, if the package tqdm is installed. The logger "linkmix" tells more: see
+        `logging` in the standard library.
     random_state : int, RandomState, Generator or None, default=None
         Determines all random choices.
 
@@ -167,6 +184,7 @@ class AutoLinkMixture(Generative):
         "calibrate": ["boolean"],
         "kinds": [Mapping, None],
         "noise": ["boolean"],
+        "warm_start": ["boolean"],
         "links": [Links, None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -174,15 +192,33 @@ class AutoLinkMixture(Generative):
     }
     _parts: ClassVar[tuple[type, ...]] = (LinkMixture,)
 
+    # Set by a fit.
+    n_classes_: int
+    probabilities_: Floats | None
+    best_estimator_: LinkMixture
+    estimators_: list[LinkMixture]
+    leaderboard_: Array
+    choice_: Array
+    quality_: Quality | None
+    temperatures_: Floats
+    center_: Floats
+    scale_: Floats
+    middle_: Floats
+    width_: Floats
+    components_: Floats | None
+    noise_variance_: float
+    _places: list[Ints]
+
     def __init__(
         self,
-        n_classes: int | str = 2,
+        n_classes: int | Literal["auto"] = 2,
         *,
         committee: int = 1,
-        budget: str | Budget = "default",
+        budget: BudgetName | Budget = "default",
         calibrate: bool = True,
         kinds: Mapping[str, str] | None = None,
         noise: bool = False,
+        warm_start: bool = False,
         links: Links | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -194,6 +230,7 @@ class AutoLinkMixture(Generative):
         self.calibrate = calibrate
         self.kinds = kinds
         self.noise = noise
+        self.warm_start = warm_start
         self.links = links
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -230,7 +267,11 @@ class AutoLinkMixture(Generative):
             half the time, and their probabilities are right to about 1e-4. With noise, these are the probabilities of
             the classes if the point belongs to one; see `predict_noise`.
         """
-        return each_row(self._committee().probabilities, self._seen(X))
+        return each_row(self.row_probabilities(), self._seen(X))
+
+    def row_probabilities(self) -> Callable[[Array], Floats]:
+        """The function from checked rows to the probability of each class."""
+        return self._committee().probabilities
 
     def predict_noise(self, X: PointsLike) -> Floats:
         """Probability that each point belongs to no class, from the point alone; needs ``noise=True``.
@@ -302,23 +343,33 @@ class AutoLinkMixture(Generative):
         given = request.knowledge(n_classes, learn_reliability=learn, noise=self.noise)
         views = views_of(given, settings, len(levels))
         ground = contest_of(given, views, n_classes, budget, seed, **options)
+        LOG.info("search: %d of %d points, %r, columns as %s", ground.shape[0], len(given.X), given.links, [*views])
         choice = compare_numbers(ground, self._progress) if self.n_classes == "auto" else None
         if choice is not None:
             ground = ground.with_classes(number_of_classes(choice))
-        found = search(ground, self._progress, leave_out=self.calibrate)
+            LOG.info("number of classes: %d, of %s", ground.n_classes, choice["n_classes"].tolist())
+        before = (
+            None if request.before is None else self._numbers_of(take(request.before, rows_of(given, budget, seed)))
+        )
+        warm: list[Guessed] = []
+        if before is not None and self.n_classes_ == ground.n_classes:
+            warm = [(view, THE_LAST, before) for view in views]
+        found = search(ground, self._progress, warm, leave_out=self.calibrate)
         ground, candidates, left = found.ground, found.candidates, found.left
         if ground.learn_reliability:
             given = replace(given, links=given.links.at_most(FIRST_RELIABILITY))
-        view = candidates[0].view
+        best, n, broken = candidates[0], len(candidates), candidates[0].evidence.broken
+        LOG.info("best of %d candidates: start %r, shape %r, %g links broken", n, best.start, best.shape, broken)
+        view = best.view
         finished = [candidate for candidate in candidates if candidate.finished and candidate.view == view]
+        chosen = finished[: self.committee] or candidates[:1]
+        if before is not None:  # the other members are matched to the winner
+            chosen[0] = numbered_as_before(ground, chosen[0], before)
         whole = replace(given, X=views[view].of(given.X))
         with few_threads(*whole.X.shape):
             with naming_rows(whole.links, ground.n_classes):
                 coupling = ground.coupling.careful()
-            members = [
-                as_member(ground, candidate, whole, coupling)
-                for candidate in finished[: self.committee] or candidates[:1]
-            ]
+            members = [as_member(ground, candidate, whole, coupling) for candidate in chosen]
         log_joints = [member.mixture().log_joint(ground.views[view].X) for member in members]
         heat, review, how_good = np.ones(len(members)), members[0].links_to_review_, None
         if self.calibrate:
@@ -338,6 +389,9 @@ class AutoLinkMixture(Generative):
         board = ground.leaderboard(candidates)
         sure_of = probabilities_of(labels, whole.X, committee)
         return Found(views[view], members, places, heat, how_good, board, review, labels, choice, sure_of)
+
+    def _numbers_of(self, X: Array) -> Ints:
+        return np.asarray(self._committee().probabilities(X).argmax(axis=1), dtype=np.int64)
 
     @staticmethod
     def _largest(request: Request, settings: SearchSettings) -> int:
@@ -383,7 +437,7 @@ class AutoLinkMixture(Generative):
         components = getattr(self, "components_", None), getattr(self, "noise_variance_", 0.0)
         return Scaling(self.center_, self.scale_, *tails, *components, getattr(self, "_n_codes", 0))
 
-    def _log_likelihood(self, points: Floats | Table, links: Links | None) -> float:
+    def _log_likelihood(self, points: Floats | Table, links: Links) -> float:
         view = self._view()
         scaled: float = self.best_estimator_._log_likelihood(view.of(points), links)
         return scaled + float(each_row(view.log_slope, points).sum())
@@ -396,14 +450,7 @@ class AutoLinkMixture(Generative):
         return int(self.best_estimator_._n_parameters())
 
     def _progress(self, results: Iterable[Any], total: int) -> Iterable[Any]:
-        if self.verbose:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                pass
-            else:
-                return tqdm(results, total=total, desc="candidates", unit="fit")  # type: ignore[no-any-return]
-        return results
+        return follow(results, total, "candidates", "fit", verbose=self.verbose)
 
 
 def noise_share(members: Sequence[LinkMixture]) -> float:

@@ -13,6 +13,7 @@ are those of the points alone.
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from scipy.special import betainc, betaln
@@ -22,7 +23,7 @@ from linkmix.engine import class_log_joint
 from linkmix.links import Links
 from linkmix.mixture.calibration import LeftOut, n_kept
 from linkmix.mixture.settings import names_annotators
-from linkmix.search.contest import Candidate, Contest, Progress
+from linkmix.search.contest import Candidate, Contest, Guessed, Progress
 from linkmix.search.left_out import left_outs, mean_agreement
 
 ALONE = "points alone, "
@@ -60,21 +61,26 @@ class Searched:
     agreement: float
 
     @classmethod
-    def of(cls, ground: Contest, progress: Progress, *, leave_out: bool = True) -> "Searched":
-        """Run a contest, and leave out each fold of its links if asked for."""
-        candidates = ground.run(ground.guesses(), progress)
+    def of(
+        cls, ground: Contest, progress: Progress, before: Sequence[Guessed] = (), *, leave_out: bool = True
+    ) -> "Searched":
+        """Run a contest, also from guesses made before, and leave out each fold of its links if asked for."""
+        candidates = ground.run(chain(before, ground.guesses()), progress)
         left = left_outs(ground, candidates) if leave_out else []
         return cls(ground, candidates, left, mean_agreement(candidates, ground.n_classes))
 
 
-def search(ground: Contest, progress: Progress, *, leave_out: bool) -> Searched:
-    """Run a contest that believes annotators, or one that learns how reliable they are if there is reason to."""
+def search(ground: Contest, progress: Progress, before: Sequence[Guessed] = (), *, leave_out: bool) -> Searched:
+    """Run a contest that believes annotators, or one that learns how reliable they are if there is reason to.
+
+    Guesses made ``before`` may know the links, so nothing that is compared with the points alone starts from them.
+    """
     if ground.learn_reliability:
-        return _or_points_alone(Searched.of(ground, progress), progress)
+        return _or_points_alone(Searched.of(ground, progress, before), progress)
     named = names_annotators(ground.links)
-    believing = Searched.of(ground, progress, leave_out=leave_out or named)
+    believing = Searched.of(ground, progress, before, leave_out=leave_out or named)
     if named and _hint(believing):
-        doubting = Searched.of(_doubting(ground), progress)
+        doubting = Searched.of(_doubting(ground), progress, before)
         if _gain(doubting.left, believing.left) > -VETO:
             return _or_points_alone(doubting, progress)
     return believing

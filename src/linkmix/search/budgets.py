@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from linkmix.search.guesses import LABELINGS
 from linkmix.search.ranking import Rule, by_links_structure_and_agreement
@@ -54,12 +55,13 @@ class Budget:
     settings: SearchSettings = SETTINGS
 
 
+BudgetName = Literal["small", "default", "large"]
 _GUESSES = (
     *("k-means", "PCK-means", "PCK-means, scaled by links", "MPCK-means"),
     *("E2CP", "E2CP, one scale", "E2CP, sparse", "E2CP, sparse, one scale"),
 )
 _FIRST = ("1", "1, heavy tails", "1, alike", "2, shared", "3, shared")
-BUDGETS: Mapping[str, Budget] = {
+BUDGETS: Mapping[BudgetName, Budget] = {
     "small": Budget(("k-means", "PCK-means", "E2CP, sparse"), _FIRST, ("6",), 1000),
     "default": Budget(_GUESSES, _FIRST, tuple(SHAPES), 2000),
     "large": Budget(tuple(LABELINGS), tuple(SHAPES), tuple(SHAPES), 10_000),

@@ -15,6 +15,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.checks import refuse_sparse
 from linkmix.basics.errors import DegenerateCluster, InfeasibleLinks
 from linkmix.data.sample import sample_around
 from linkmix.densities import FORMS
@@ -209,6 +210,7 @@ def choose(
     >>> found.table["links_agree"].round(2).tolist()
     [0.98, 0.94, 0.89, 0.9]
     """
+    refuse_sparse(X)
     points = np.asarray(X, dtype=np.float64)
     links.check_rows(len(points))
     links = links.distinct()

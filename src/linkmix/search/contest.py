@@ -39,6 +39,10 @@ from linkmix.search.structure import graphs, structure
 T = TypeVar("T")
 THE_BEST = "the best"
 """Name of the guess that is the consensus of the best candidates."""
+THE_LAST = "the last fit"
+"""Name of the guess by an earlier fit, which may have seen any of the links."""
+Guessed = tuple[str, str, Ints]
+"""Name of the view, name of the guess, and its labels."""
 LEADERBOARD = np.dtype(
     [
         ("columns", "U10"),

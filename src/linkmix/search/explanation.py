@@ -1,5 +1,6 @@
 """Explains why a model puts two points in the same class or not: the contribution of each column."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 from math import factorial
@@ -7,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike
 from sklearn.utils import get_tags
 
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.mixture.door import LinkEstimator, PointsLike
 
 LEAST = 1e-300
 """Smallest probability, so that log-odds are finite."""
@@ -47,15 +48,15 @@ class Pair:
     drives: Floats | None
 
 
-def explain(model: Any, pair: ArrayLike) -> Pair:
+def explain(model: Any, pair: PointsLike) -> Pair:
     """Predict whether two points are in the same class, and show which columns drive the prediction.
 
     Parameters
     ----------
     model : estimator
         Fitted, with ``predict_proba``. If that is calibrated, so is the explanation.
-    pair : array-like of shape (2, n_features)
-        The two points.
+    pair : array-like of shape (2, n_features), or table
+        The two points, as the model takes them. The contributions are of the columns in ``feature_names_in_``.
 
     Returns
     -------
@@ -74,8 +75,12 @@ def explain(model: Any, pair: ArrayLike) -> Pair:
     >>> bool(np.isclose(pair.prior + pair.drives.sum(), np.log(pair.together / (1 - pair.together))))
     True
     """
-    points = np.asarray(pair, dtype=np.float64)
-    probabilities = model.predict_proba(points)
+    predict: Callable[[Floats], Floats] = model.predict_proba
+    if isinstance(model, LinkEstimator):
+        points, predict = model.seen(pair), model.row_probabilities()
+    else:
+        points = np.asarray(pair, dtype=np.float64)
+    probabilities = predict(points)
     together = float((probabilities[0] * probabilities[1]).sum())
     log_odds = float(_log_odds(probabilities))
     if not get_tags(model).input_tags.allow_nan:
@@ -85,9 +90,13 @@ def explain(model: Any, pair: ArrayLike) -> Pair:
     known = known_after(orders)  # (n_orders, d + 1, d)
     sets, which = np.unique(known.reshape(-1, n_features), axis=0, return_inverse=True)
     shown = np.where(sets[:, None], points, np.nan)  # (n_sets, 2, d)
-    p = model.predict_proba(shown.reshape(-1, n_features)).reshape(len(sets), 2, -1)
+    p = predict(shown.reshape(-1, n_features)).reshape(len(sets), 2, -1)
     path = _log_odds(p)[which.reshape(known.shape[:2])]  # (n_orders, d + 1)
     drives = np.bincount(orders.ravel(), np.diff(path, axis=1).ravel(), n_features) / len(orders)
+    recipe = getattr(model, "recipe_", None)
+    if recipe is not None:  # a column of a table may have become several
+        places = [[column.name for column in recipe.columns].index(owner) for owner in recipe.owners]
+        drives = np.asarray(np.bincount(places, drives, len(recipe.columns)), dtype=np.float64)
     return Pair(probabilities, together, log_odds, float(path[0, 0]), drives)
 
 

@@ -28,7 +28,7 @@ def column_weights(model: Any, X: Any, random_state: int = 0) -> Floats | None:
     from them is the expected log-probability of the class, minus that of a model that sees nothing, in nats: from 0 to
     the mutual information of columns and class. The share of a column is its Shapley value: what it adds when the
     columns become known one after another, averaged over the orders of the columns, and over the points. So columns
-    that say the same share what they say, and a column that the model does not use has no share.
+    with the same information share it, and a column that the model does not use has no share.
 
     Parameters
     ----------

@@ -16,10 +16,11 @@ from numpy.random import RandomState
 
 from linkmix import engine
 from linkmix.basics.arrays import shares
+from linkmix.basics.progress import LOG
 from linkmix.engine.fitting import few_threads
 from linkmix.mixture.calibration import LeftOut
 from linkmix.mixture.folds import folds
-from linkmix.search.contest import THE_BEST, Candidate, Contest, all_of
+from linkmix.search.contest import THE_BEST, THE_LAST, Candidate, Contest, all_of
 from linkmix.search.guesses import LABELINGS, WITHOUT
 from linkmix.search.ranking import agreement, weigh
 
@@ -43,9 +44,12 @@ def left_outs(ground: Contest, candidates: Sequence[Candidate], n_folds: int | N
     """
     dealt = list(islice(folds(ground.links, ground.known, RandomState(ground.seed)), n_folds))
     without = [ground.given(fold.kept, fold.known) for fold in dealt]
-    recipes = [one for one in candidates if one.start != THE_BEST and one.finished] or candidates
+    # Neither the consensus nor an earlier fit is a recipe: both have seen the links that are left out.
+    unseen = [one for one in candidates if one.start not in (THE_BEST, THE_LAST)]
+    recipes = [one for one in unseen if one.finished] or unseen
     with few_threads(*ground.shape), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a guess may stop early
+        LOG.info("calibration: %d refits without some of the links", len(without))
         refits = all_of([partial(_refit, one, recipes) for one in without], ground.n_jobs)
     found = []
     for fold, one, refit in zip(dealt, without, refits, strict=True):
@@ -57,8 +61,8 @@ def left_outs(ground: Contest, candidates: Sequence[Candidate], n_folds: int | N
 
 
 def mean_agreement(candidates: Sequence[Candidate], n_classes: int) -> float:
-    """Mean adjusted Rand index of all pairs of candidates that were run to the end."""
-    labels = [one.evidence.labels for one in candidates if one.finished]
+    """Mean adjusted Rand index of all pairs of candidates that were run to the end, without those of an earlier fit."""
+    labels = [one.evidence.labels for one in candidates if one.finished and one.start != THE_LAST]
     if len(labels) < 2:
         return 1.0
     likeness = agreement(labels, n_classes)

@@ -118,6 +118,23 @@ def _noise(
     return noise
 
 
+def rows_of(given: Knowledge[Array | Table], budget: Budget, seed: int) -> Ints:
+    """The rows that a contest sees: all linked and labelled ones, and a sample of the others."""
+    needed = given.links.points
+    if given.known is not None:
+        needed = np.union1d(needed, np.flatnonzero(given.known >= 0))
+    return sample_around(len(given.X), needed, budget.n_points, RandomState(seed), given.sample_weight)
+
+
+def numbered_as_before(ground: Contest, candidate: Candidate, before: Ints) -> Candidate:
+    """The candidate with classes numbered as an earlier fit did, which gave the rows of the contest these numbers."""
+    place = starts.kept_numbers(candidate.evidence.labels, before, ground.n_classes, ground.known, ground.links)
+    if place is None:
+        return candidate
+    density = ground.density(candidate.shape)
+    return replace(candidate, parameters=engine.renumber(density, candidate.parameters, place))
+
+
 def contest_of(
     given: Knowledge[Array | Table],
     views: Mapping[str, Scaling],
@@ -137,10 +154,7 @@ def contest_of(
         raise ValueError(
             f"n_samples={n_counted} is less than n_classes={n_classes}: pass more points or ask for fewer classes"
         )
-    needed = given.links.points
-    if given.known is not None:
-        needed = np.union1d(needed, np.flatnonzero(given.known >= 0))
-    some = given.among(sample_around(n, needed, budget.n_points, RandomState(seed), given.sample_weight))
+    some = given.among(rows_of(given, budget, seed))
     first, *_ = views
     slopes = {name: scaling.log_slope(some.X) for name, scaling in views.items()}
     return Contest.of(

@@ -17,7 +17,7 @@ def chromium():
     try:
         from playwright.sync_api import sync_playwright
     except ModuleNotFoundError:
-        refuse("playwright is not installed: pip install 'linkmix[dev]'")
+        refuse('playwright is not installed: pip install "linkmix[dev]"')
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found)
         try:

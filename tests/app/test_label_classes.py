@@ -207,6 +207,23 @@ def test_what_sets_a_class_apart_is_said(points_file):
                 assert all(("+" in text) == (mean > 10) for text in one["apart"])
 
 
+def test_words_set_classes_of_texts_apart_and_components_are_not_shown(tmp_path):
+    random = np.random.default_rng(0)
+    words = ["open close read file folder path", "sum product number digit prime odd"]
+    texts = [" ".join(random.permutation(words[i % 2].split())[:4]) + f" {i}" for i in range(60)]
+    rows = "".join(f"r{i},{text},{random.normal():.3f}\n" for i, text in enumerate(texts))
+    (tmp_path / "texts.csv").write_text("id,text,size\n" + rows)
+    for columns in (["text", "size"], ["text"]):
+        points = read_points(tmp_path / "texts.csv", columns=columns, kinds={"text": "text"})
+        with Session(points, 2, tmp_path / f"{len(columns)}-links.csv", tmp_path) as session:
+            for one in refitted(session):
+                mine = words[int(points.ids[one["face"]["row"]][1:]) % 2].split()
+                said = [text for text in one["apart"] if not text.startswith("size")]
+                assert len(said) == 4
+                assert all(text.split('"')[1] in mine and "in text" in text for text in said)
+                assert all(int(text.split(" %")[0].split()[-1]) > 50 for text in said)
+
+
 # Corrections
 
 
@@ -277,6 +294,31 @@ def test_a_split_makes_a_class(points_file, n_classes):
         assert len({int(labels[row]) for row in (0, 20, 40)}) == 3
         put(session, "undo")
         assert links_of(session) == {(0, 20, "same"), (0, 40, "different")}
+
+
+def test_typical_members_are_split_off_whatever_the_model_says(points_file):
+    with opened(points_file, None) as session:
+        one = refitted(session)[0]
+        rows = [card["row"] for card in session.view.members(one["label"], "typical", 3)["cards"]]
+        put(session, "split", rows=rows, of=[one["face"]["row"]])
+        refitted(session)
+        labels = session.labels()
+        assert len(set(labels[rows].tolist())) == 1
+        faces = session.view.faces().values()
+        assert not {labels[row] for row in faces if row not in rows} & set(labels[rows].tolist())
+        assert labels[one["face"]["row"]] != labels[rows[0]]
+
+
+def test_those_that_do_not_belong_leave_and_the_face_stays(points_file):
+    with opened(points_file) as session:
+        one = session.view.classes()["classes"][0]
+        face, m = one["face"]["row"], one["label"]
+        rows = [row for row in session.shown.members[m].tolist() if row != face][:3]  # the model is sure of all of them
+        put(session, "not", rows=rows, of=[face])
+        refitted(session)
+        assert session.shown.labels[face] == m
+        assert m not in session.shown.labels[rows].tolist()
+        assert session.view.faces()[m] == face
 
 
 def test_noise_and_corrections(points_file):

@@ -53,6 +53,27 @@ def test_what_is_said_reaches_the_model_and_a_file(points_file):
     assert noise.read_text() == "id\np0\n"
 
 
+def test_a_class_keeps_its_name_though_the_model_takes_its_face_for_noise(points_file):
+    with points_file.open("a") as file:
+        file.write("far,90,-90\n")
+    with opened(points_file) as session:
+        session.background.wait()
+        assert session.labels()[60] == -1
+        session.write(entry("k1", "answer", 60, 0, said="same"))
+        session.background.wait()
+        assert session.labels()[60] == session.labels()[0] >= 0
+        session.write(entry("k2", "name", 60, name="first"))
+        session.write(entry("k3", "remove", 60, 0))
+        session.background.wait()
+        assert session.labels()[60] >= 0
+        assert "first" in session.status()["names"].values()
+        with pytest.raises(NotPossible, match="far stands for the class 'first': remove that name first"):
+            session.write(entry("k4", "nowhere", 60))
+        session.finish("done")
+    written = pd.read_csv(points_file.with_name("linkmix-out") / "labels.csv").set_index("id")["label"]
+    assert written["far"] == "first"
+
+
 def test_without_noise_every_point_has_a_class(points_file):
     with (
         opened(points_file, noise=False) as session,

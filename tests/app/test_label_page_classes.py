@@ -31,12 +31,21 @@ def open_class(page, number):
     return face
 
 
-def pick(page, *numbers):
-    """Pick members by their places; their rows. A refit may change the order in between."""
-    cards, rows = page.locator("#classes-body .grid .card"), []
-    for number in numbers:
-        rows.append(int(cards.nth(number).get_attribute("data-row")))
-        page.click(f'#classes-body .grid .card[data-row="{rows[-1]}"]')
+def at_rest(page, serving):
+    """Wait for the refits of what was said, which may change the members and their order."""
+    still = 0
+    while still < 5:
+        still = 0 if serving.get("/api/status")["fitting"] else still + 1
+        page.wait_for_timeout(200)
+
+
+def pick(page, serving, *numbers):
+    """Pick members by their places; their rows."""
+    at_rest(page, serving)
+    cards = page.locator("#classes-body .grid .card")
+    rows = [int(cards.nth(number).get_attribute("data-row")) for number in numbers]
+    for row in rows:
+        page.click(f'#classes-body .grid .card[data-row="{row}"]')
     page.wait_for_selector(f'#picked-text:has-text("{len(numbers)} member")')
     return rows
 
@@ -100,7 +109,7 @@ def test_members_are_picked_and_corrected(browser, serving):
         assert page.is_hidden("#picked")
         page.click("text=Doubtful")
         page.wait_for_selector("[data-key=doubtful][aria-pressed=true]")
-        rows = pick(page, 0, 1)
+        rows = pick(page, serving, 0, 1)
         assert page.inner_text("#picked-text") == "2 members picked"
         page.click("#picked-not")
         page.wait_for_selector("#message:has-text('Saved: 2 points do not belong to')")
@@ -110,7 +119,7 @@ def test_members_are_picked_and_corrected(browser, serving):
         page.click("#undo")
         link_count(page, 0)
 
-        rows = pick(page, 0, 2)
+        rows = pick(page, serving, 0, 2)
         page.select_option("#picked-to", index=1)
         to = int(page.input_value("#picked-to"))
         page.click("#picked-move")
@@ -120,7 +129,7 @@ def test_members_are_picked_and_corrected(browser, serving):
         page.click("#undo")
         link_count(page, 0)
 
-        rows = pick(page, 1, 2, 3)
+        rows = pick(page, serving, 1, 2, 3)
         page.click("#picked-split")
         page.wait_for_selector("#message:has-text('split off')")
         page.wait_for_selector("#links-title:not(:text-is('Links (0)'))", state="attached")
@@ -180,7 +189,7 @@ def test_two_classes_are_merged(browser, serving):
 def test_members_of_no_class(browser, tmp_path):
     with Serving(write_points(tmp_path / "points.csv"), noise=True) as serving, page_of(browser, serving.url) as page:
         open_class(page, 0)
-        rows = pick(page, 0, 1)
+        rows = pick(page, serving, 0, 1)
         page.click("#picked-nowhere")
         message(page, "Saved: 2 points have no class.")
         assert [entry["ids"] for entry in entries(serving, "nowhere")] == [[f"p{row}" for row in rows]]

@@ -85,6 +85,21 @@ def test_which_by_keys(browser, serving):
         ]
 
 
+def test_what_is_tapped_outlives_a_refit(browser, serving):
+    with page_of(browser, serving.url, kinds=ALL) as page:
+        until(page, "which")
+        rows, refits = rows_of(page), serving.get("/api/status")["refits"]
+        page.keyboard.press("1")
+        table = serving.get("/api/start")["table"]
+        status, *_ = serving.write(entry="answer", key="of another", rows=[0, 1], said="same", table=table)
+        assert status == 200
+        while serving.get("/api/status")["refits"] == refits:
+            page.wait_for_timeout(100)
+        page.wait_for_timeout(1000)  # so that the page has heard of it
+        assert rows_of(page) == rows
+        assert page.locator("#cards .grid :checked").count() == 1
+
+
 def test_group_by_taps(browser, serving):
     with page_of(browser, serving.url, kinds=ALL) as page:
         until(page, "group")
@@ -104,6 +119,36 @@ def test_group_by_taps(browser, serving):
         assert one["ids"] == [f"p{row}" for row in (first, *cards)]
         assert one["out"] == [f"p{row}" for row in cards[:2]]
         assert other["out"] == []
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_enter_confirms_after_another_view_was_opened(browser, serving, by):
+    with page_of(browser, serving.url, kinds=ALL) as page:
+        until(page, "group")
+        if by == "mouse":
+            page.click("[data-view=progress]")
+            after(page, lambda: page.keyboard.press("Enter"))
+            message(page, "Saved: all fit.")
+        else:
+            n = len(entries(serving, "group"))
+            page.focus("[data-view=progress]")
+            page.keyboard.press("Enter")  # is for the button
+            page.keyboard.press("Enter")
+            page.wait_for_selector("#progress:visible")
+            assert len(entries(serving, "group")) == n
+            page.keyboard.press("1")
+            after(page, lambda: page.keyboard.press("Enter"))
+            message(page, "Saved: 1 of them does not fit.")
+
+
+def test_enter_is_for_each_new_question(browser, serving):
+    """What had the focus is gone with its question: no button of the next one takes its place."""
+    with page_of(browser, serving.url, kinds=ALL) as page:
+        until(page, "group")
+        page.keyboard.press("1")
+        assert page.evaluate("document.activeElement.type") == "checkbox"
+        after(page, lambda: page.keyboard.press("Enter"))
+        assert page.evaluate("document.activeElement.id") == "ask"
 
 
 @pytest.mark.parametrize("asked", ["which", "group"])

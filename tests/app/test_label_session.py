@@ -283,6 +283,30 @@ def test_answers_lead_to_the_classes_and_to_the_sign_to_stop(points_file):
         assert stop["sentence"] == "You can stop: less than 1 % of the labels may still change."
 
 
+def test_few_replies_are_too_few_to_stop_though_they_stand_for_many_answers(points_file):
+    with opened(points_file) as session:
+        for i in range(6):
+            first = 20 * (i % 3) + 7 * (i // 3)
+            rows = list(range(first, first + 7))
+            session.write({"entry": "group", "key": f"k{i}", "rows": rows, "out": []})
+            assert session.background.wait(60)
+        assert session.models >= 2
+        stop = session.status()["stop"]
+        assert not stop["enough"]
+        assert stop["sentence"] == "It is too early to say when to stop: answer 20 questions first."
+        session.record.counts["group"] = 20
+        assert session.status()["stop"]["sentence"].startswith("You can stop")
+        for i, rows in enumerate([[0, 20], [0, 40], [20, 40], [18, 19], [18, 0], [18, 20], [18, 40]]):
+            session.write(answer(f"d{i}", *rows, "same" if i == 3 else "different"))
+        found = session.status()
+        assert found["another"].startswith("4 groups of rows are known to differ from each other, and there are 3")
+        assert (found["stop"]["enough"], found["stop"]["sentence"]) == (False, "Go on: one more class is likely.")
+    with opened(points_file) as session:  # after a new start it is known how far labels had settled
+        session.record.counts["group"] = 20
+        session.background.wait(60)
+        assert session.status()["stop"]["sentence"].startswith(("You can stop", "Go on: about", "Go on: less"))
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -39,6 +39,19 @@ def test_the_model_finds_noise_and_what_is_said_is_noise():
     assert asker.labels[0] == asker.labels[1] >= 0
 
 
+def test_rows_that_are_like_others_or_stand_for_a_class_have_one():
+    asker = Questioner(X, 3, noise=True)
+    asker.answer(60, 0, "same")  # far from everything: the model alone would call it noise
+    asker.refit()
+    assert asker.labels[60] == asker.labels[0] >= 0
+    assert asker.labels[61] == -1
+    asker.adopt(asker.fit(asker.snapshot()), placed=[61])
+    assert asker.labels[61] >= 0
+    asker.nowhere(0)
+    asker.refit()
+    assert asker.labels[[0, 60, 61]].tolist() == [-1, -1, -1]
+
+
 def test_points_of_no_class_are_not_asked_about():
     asker = Questioner(X, 3, noise=True)
     asker.nowhere(*asker._tentative, 5)

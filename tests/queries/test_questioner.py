@@ -4,6 +4,7 @@ import threading
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -18,6 +19,7 @@ from linkmix.queries.cover import Neighbourhoods
 from linkmix.queries.doubts import settled
 from linkmix.queries.groups import Known
 from linkmix.queries.state import Ground, State
+from linkmix.search import AutoLinkMixture
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 CENTRES = np.array([[0, 0], [8, 0], [0, 8], [8, 8]])
@@ -392,3 +394,12 @@ def test_nothing_follows_from_a_given_link_that_may_be_wrong():
     for confidence, relation in ((1.0, "different"), (0.7, None)):
         asker = Questioner(X, 2, links=Links(must=[(0, 1)], must_confidence=confidence, cannot=[(1, 20)]))
         assert asker.snapshot()[0].known.relation(0, 20) == relation
+
+
+def test_a_table_of_0_and_1_is_one_of_categories_as_for_the_search():
+    truth = np.repeat([0, 1], 30)
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({f"c{j}": (random.uniform(size=60) < 0.2 + 0.6 * truth).astype(int) for j in range(6)})
+    asker = Questioner(table, 2)
+    assert asker.model.recipe_.levels == AutoLinkMixture(2, calibrate=False).fit(table).recipe_.levels == (2,) * 6
+    assert asker.model.predict(table).shape == (60,)

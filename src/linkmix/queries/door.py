@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from linkmix.basics.arrays import Floats, Ints
-from linkmix.columns import Coded, Recipe, code, needs_recipe
+from linkmix.basics.checks import refuse_sparse
+from linkmix.columns import Coded, Recipe, code, mostly_truth_values, needs_recipe
 from linkmix.data.scaling import Scaling, scalings
 from linkmix.data.summary import summarise
 from linkmix.engine.starts import without_gaps
@@ -41,7 +42,10 @@ def prepare(X: PointsLike, kinds: Mapping[str, str]) -> Prepared:
     -------
     Prepared
     """
-    coded = X if isinstance(X, Coded) else code(X, kinds) if kinds or needs_recipe(X) else None
+    refuse_sparse(X)
+    coded = X if isinstance(X, Coded) else None
+    if coded is None and (kinds or needs_recipe(X) or mostly_truth_values(X)):
+        coded = code(X, kinds)
     array = X if coded is None else coded.X
     points: Floats = check_array(array, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
     levels = () if coded is None else coded.levels

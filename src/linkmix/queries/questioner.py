@@ -1,6 +1,6 @@
 """The `Questioner`: holds points and answers, picks the next pair to ask about, and refits the model."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from types import MappingProxyType
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from linkmix.basics.arrays import Array, Floats, Ints
 from linkmix.basics.checks import check_choice, check_number
 from linkmix.links import Links
+from linkmix.links.checks import LinksLike
+from linkmix.links.checks import as_links as links_of
 from linkmix.mixture.calibration import Quality
 from linkmix.mixture.door import PointsLike
 from linkmix.queries import other_strategies
@@ -69,7 +71,7 @@ class Questioner:
         What some columns of a table are, as in `AutoLinkMixture`.
     strategy : str, default="cover"
         Name of one of `STRATEGIES`.
-    links : Links, optional
+    links : Links, or a table of links, optional
         Links that are known already.
     labels : array-like of shape (n_samples,), optional
         Class numbers to start from, such as those of an earlier fit: one more start for the first model.
@@ -137,7 +139,7 @@ class Questioner:
         *,
         kinds: Mapping[str, str] | None = None,
         strategy: str = "cover",
-        links: Links | None = None,
+        links: LinksLike | None = None,
         labels: ArrayLike | None = None,
         wrong: float = 0.0,
         noise: bool = False,
@@ -153,7 +155,7 @@ class Questioner:
         self._points = prepare(X, kinds or {})
         n = len(self._points.X)
         self._wish: list[int | None] = [self._checked_number(n_classes)]  # shared by copies of this object
-        given = Links() if links is None else links
+        given = links_of(links, X=X)
         given.check_rows(n)
         given.check_consistent()
         order = np.random.RandomState(random_state).permutation(n)
@@ -400,13 +402,21 @@ class Questioner:
         """Fit to a snapshot. This is the slow part, and it changes nothing in the questioner."""
         return refit(*snapshot)
 
-    def adopt(self, fit: Refit) -> None:
-        """Make the result of a refit the current model."""
+    def adopt(self, fit: Refit, placed: Collection[int] = ()) -> None:
+        """Make the result of a refit the current model.
+
+        Parameters
+        ----------
+        fit : Refit
+            From `fit`.
+        placed : collection of int
+            Rows that stand for their classes: others leave before they do, and with noise they always have a class.
+        """
         self._changed = float((fit.classes != self._fit.classes).mean())
         self._fit = fit
         self._ground = self._ground.with_classes(fit.n_classes, self._wish[0] is None)
         self._beliefs = fit.probabilities(self._points.X)
-        self._publish()
+        self._publish(placed)
 
     @property
     def n_classes(self) -> int:
@@ -428,10 +438,10 @@ class Questioner:
     def another_class(self) -> str | None:
         """A sentence if the answers make one more class likely than the current model has."""
         believed, _ = settled(self._state)
-        apart, likely, now = groups_apart(believed), likely_number(believed), self.n_classes
+        apart, now = groups_apart(believed), self.n_classes
         if apart > now:
-            return f"{apart} groups of rows are known to differ from each other, one more than there are classes"
-        if likely > now:
+            return f"{apart} groups of rows are known to differ from each other, and there are {now} classes"
+        if self._wish[0] is None and likely_number(believed) > now:
             return f"some rows fit none of the {now} classes so far: one more class is likely"
         return None
 
@@ -483,8 +493,8 @@ class Questioner:
         """Calibrated class probabilities of each point."""
         return self._fit.honest_probabilities(self._points.X)
 
-    def _publish(self) -> None:
+    def _publish(self, placed: Collection[int] = ()) -> None:
         fit = self._fit
-        self.labels: Ints = labels_with_answers(fit, self._points.X)
+        self.labels: Ints = labels_with_answers(fit, self._points.X, placed)
         self.review: Array = doubtful_links(fit, self._points.X)
         self.model: AutoLinkMixture = as_estimator(fit, self.labels, self.review, self._points.recipe)

@@ -2,7 +2,8 @@
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from linkmix import engine
 from linkmix.basics.arrays import Array, Floats, Ints, shares
 from linkmix.basics.errors import InfeasibleLinks
+from linkmix.basics.progress import LOG
 from linkmix.columns import Recipe
+from linkmix.couplings.observed import labels_that_hold
 from linkmix.couplings.review import REVIEW
 from linkmix.data.scaling import Scaling
 from linkmix.densities import Contaminated, Density
@@ -50,6 +53,8 @@ NO_LINKS = Links()
 NO_ROWS = np.empty(0, dtype=np.int64)
 LEAST_LIKELY = 1e-12
 """Lower bound on the probability of a class when must-linked rows get a common label."""
+STAYS = 1000.0
+"""If cannot-links force rows to leave a class, about so many others leave before one that stands for the class does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,10 +244,13 @@ def as_estimator(fit: Refit, labels: Ints, doubtful: Array, recipe: Recipe | Non
     return estimator
 
 
-def labels_with_answers(fit: Refit, X: Floats) -> Ints:
+def labels_with_answers(fit: Refit, X: Floats, placed: Collection[int] = ()) -> Ints:
     """Class of each row; must-linked rows get the class that is most probable for all of them.
 
-    With noise, -1 for rows of no class; must-linked ones are noise together or not at all.
+    If cannot-links would be broken by that, linked rows get the labels that are most probable for all of them jointly.
+    Rows that stand for their classes (``placed``) stay: those that differ from them leave, also if they are more. With
+    noise, -1 for rows of no class. Who says that a row is like another one has said that it has a class, whatever the
+    model says; rows that stand for a class have one, too.
     """
     labels = fit.classes.copy()
     points = fit.links.points
@@ -252,12 +260,16 @@ def labels_with_answers(fit: Refit, X: Floats) -> Ints:
         log_p = np.log(np.maximum(shares(fit.log_joint[np.searchsorted(fit.rows, points)]), LEAST_LIKELY))
         total = np.stack([np.bincount(group, weights=column) for column in log_p.T], axis=1)
         labels[points] = total.argmax(axis=1)[group]
+        weights = fit.parameters.class_weights
+        told = fit.links.restrict(points)
+        log_p[np.isin(points, [*placed])] *= STAYS
+        with suppress(InfeasibleLinks):  # more groups are apart than there are classes
+            labels[points] = labels_that_hold(labels[points], told, log_p - np.log(weights), weights)
     mixture = engine.mixture_of(fit.density, fit.parameters, fit.scaling)
     if mixture.background is not None:
-        odds = mixture.noise_log_odds(X)
-        if len(points):
-            odds[points] = np.bincount(group, odds[points])[group]
-        labels[odds > 0] = engine.NOISE
+        is_noise = mixture.noise_log_odds(X) > 0
+        is_noise[[*placed, *fit.links.must.ravel()]] = False
+        labels[is_noise] = engine.NOISE
         labels[fit.nowhere] = engine.NOISE
     return labels
 
@@ -295,6 +307,7 @@ def _best(
 ) -> Refit:
     """The best of all starts and shapes, and of the last fit as it is; its classes numbered as before."""
     found = contest.run(begin)
+    LOG.info("refit: %d points, %r, best of %d starts: %r", contest.shape[0], links, len(begin), found[0].start)
     if before is not None and before.n_classes == contest.n_classes:
         found = _unless_the_last_is_better(contest, found, before, rows, ground.settings.stay)
     best = found[0]

@@ -19,7 +19,7 @@ from linkmix.app.label.view import View
 from linkmix.app.results import Origin
 from linkmix.basics.arrays import Ints
 from linkmix.basics.journal import Entry
-from linkmix.plots.palette import MORE_COLOURS
+from linkmix.basics.palette import MORE_COLOURS
 from linkmix.queries import Answer, Answers, Background, Questioner
 from linkmix.queries.audit import N_QUESTIONS
 from linkmix.queries.groups import Known, Recent
@@ -31,8 +31,8 @@ WRITE_AFTER = 0.3
 """Seconds that the file of links may be behind the journal."""
 
 
-Taken = tuple[Questioner, Snapshot, tuple[tuple[Answer, ...], tuple[Answer, ...], int, int]]
-"""What a refit needs, and what it will know: links, points of no class, and how many entries and answers."""
+Taken = tuple[Questioner, Snapshot, tuple[tuple[Answer, ...], tuple[Answer, ...], int, int], tuple[int, ...]]
+"""What a refit needs; what it will know: links, points of no class, entries and answers; and who stands for classes."""
 
 
 class Session:
@@ -146,7 +146,6 @@ class Session:
         self.file_trouble: str | None = None
         self.refits = 0  # how often the labels were refitted
         self.models = 0  # how many models have chosen questions
-        self.settled = 0  # refits in a row that found nearly all labels settled
         self._pages = Pages()
         self._entries = 0  # entries of people since the start
         self._groups = Recent(Known)
@@ -303,6 +302,9 @@ class Session:
             raise NotPossible("a check is under way, which is about pairs: answer unsure, or stop the check")
         elif nowhere.issuperset(rows):
             raise NotPossible("that was said before")
+        elif (row := next((row for row in rows if row in self.record.names), None)) is not None:
+            name = self.record.names[row].name
+            raise NotPossible(f"{self.points.ids[row]} stands for the class {name!r}: remove that name first")
 
     def _naming(self, row: int, name: str | None) -> Entry:
         """Which names the class has so far, and which classes have other names and are thereby different."""
@@ -394,12 +396,13 @@ class Session:
     def _snapshot(self) -> Taken:
         said = self.said
         known = said.links, said.nowhere, self._entries, len(said.ordinary)
-        return copy.copy(self.asker), self.asker.snapshot(), known
+        placed = {*self.record.names, *self.view.faces().values()}
+        return copy.copy(self.asker), self.asker.snapshot(), known, tuple(placed)
 
     def _refitted(self, snapshot: Taken) -> tuple[Questioner, Shown]:
         """A questioner with a new model, and what is shown of it."""
-        asker, points, known = snapshot
-        asker.adopt(asker.fit(points))
+        asker, points, known, placed = snapshot
+        asker.adopt(asker.fit(points), placed)
         shown = Shown(self.points, asker.model, asker.labels, *known)
         shown.prepare()
         return asker, shown
@@ -414,7 +417,6 @@ class Session:
         if abs(found.answered - self._answered) >= settings.refit_every:
             self.asker, self._answered = asker, found.answered
             self.models += 1
-            self.settled = self.settled + 1 if self.asker.stop_signal < settings.settled else 0
             if self.models > 1 and not self.closing:
                 settled = round(1 - self.asker.stop_signal, 4)
                 self.files.note({"entry": "model", "answers": found.answered, "settled": settled})

@@ -13,6 +13,7 @@ from linkmix.app.label.answers import Name
 from linkmix.app.models import as_given
 from linkmix.app.report.numbers import Profiles, profiles, traits
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.columns.wide import Picture, Sentences, Words
 from linkmix.data.summary import summarise
 from linkmix.queries import Answer, Answers
 from linkmix.queries.answers import Pair, as_links, by_pair, pair_of
@@ -118,20 +119,29 @@ class Shown:
         return [rows[np.argsort(sure, kind="stable")] for rows, sure in self._looked_at]
 
     @cached_property
-    def profiles(self) -> Profiles:
-        """How each class differs from all points together, by some of the points."""
+    def profiles(self) -> Profiles | None:
+        """How each class differs from all points together, by some of the points; None where all are texts or pictures.
+
+        Components of texts and pictures are left out, since they mean nothing to a person.
+        """
         points = self.points
         some = slice(None, None, -(-len(points.X) // MOST_PROFILED))
-        X, levels = np.asarray(points.X[some]), [points.level_names(place) for place in range(len(points.columns))]
-        return profiles(X, self.labels[some], self.n_classes, summarise(X), points.columns, levels)
+        columns = () if points.recipe is None else points.recipe.columns
+        wide = {column.name for column in columns if isinstance(column.kind, Words | Sentences | Picture)}
+        told = [place for place, owner in enumerate(points.owners) if owner not in wide]
+        if not told:
+            return None
+        X, names = np.asarray(points.X[some])[:, told], [points.columns[place] for place in told]
+        levels = [points.level_names(place) for place in told]
+        return profiles(X, self.labels[some], self.n_classes, summarise(X), names, levels)
 
     def prepare(self) -> None:
         """Compute now what the first request would have to wait for."""
         _ = self.members, self.doubtful, self.profiles
 
     def apart(self, m: int) -> list[str]:
-        """What sets a class apart, in words."""
-        return traits(self.profiles, m, MOST_TRAITS) if self.sizes[m] else []
+        """What sets a class apart, in words; `Vocabulary` does so for texts."""
+        return traits(self.profiles, m, MOST_TRAITS) if self.sizes[m] and self.profiles is not None else []
 
 
 def faces(shown: Shown, known: Known, names: Mapping[int, Name], before: Mapping[int, int]) -> dict[int, int]:

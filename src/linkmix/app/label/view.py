@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from linkmix.app.label.shown import REVIEW_SHOWN, Shown, disagreements, doubts, members, named
 from linkmix.app.label.shown import faces as faces_of
+from linkmix.app.label.vocabulary import Vocabulary
+from linkmix.plots.pages import count as counted
 from linkmix.queries import Answer
 from linkmix.queries.answers import Pair
 from linkmix.queries.questions import Question
@@ -29,6 +31,7 @@ class View:
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._faces: dict[int, int] = {}
+        self._vocabulary = Vocabulary(session.points)
 
     def status(self) -> dict[str, Any]:
         """Everything that a page shows besides the question, the classes and the map."""
@@ -83,11 +86,12 @@ class View:
         """What to say when the server stops: what is in the files, and what the last finish said."""
         session = self._session
         n_links = self.n_links
-        said = [f"{session.links_path}: {n_links['same']} must-links and {n_links['different']} cannot-links."]
+        same, different = counted(n_links["same"], "must-link"), counted(n_links["different"], "cannot-link")
+        said = [f"{session.links_path}: {same} and {different}."]
         said += [] if session.files.edited is None else [session.files.edited]
         if session.noise:
-            n = len(session.said.nowhere)
-            said.append(f"{session.noise_path}: {n} points of no class, for linkmix fit --known-noise.")
+            nowhere = counted(len(session.said.nowhere), "point")
+            said.append(f"{session.noise_path}: {nowhere} of no class, for linkmix fit --known-noise.")
         return said + session.finisher.farewell()
 
     def question(self, question: Question) -> dict[str, Any]:
@@ -142,7 +146,7 @@ class View:
                     "size": size,
                     "answered": answered[m],
                     "face": self._card(by_class[m]) if m in by_class else None,
-                    "apart": shown.apart(m),
+                    "apart": [*self._vocabulary.apart(shown.labels, m), *shown.apart(m)],
                 }
             )
         return {"classes": found, "n_noise": len(shown.labels) - sum(shown.sizes), "another": another}
@@ -221,17 +225,22 @@ class View:
         return [self._as_link(by_pair[pair]) | {"reason": why} for pair, why in found.items()][:REVIEW_SHOWN]
 
     def _stop(self) -> dict[str, Any]:
-        session = self._session
-        signal = session.asker.stop_signal if session.models >= 2 else 1.0
+        session, settings = self._session, self._session.asker.settings
+        counts, fewest = session.record.counts, 2 * settings.refit_every
+        answered = sum(counts[kind] for kind in ("same", "different", "which", "group"))  # some stand for many answers
+        signals = [round(1 - one["settled"], 4) for one in session.record.history[-2:]]
+        early, another = not signals or answered < fewest, self._another()
+        signal = 1.0 if early else signals[-1]
+        enough = not early and another is None and len(signals) == 2 and max(signals) < settings.settled
         share = f"about {100 * signal:.0f} %" if signal >= 0.01 else "less than 1 %"
-        if session.models < 2:
-            enough = 2 * session.asker.settings.refit_every
-            sentence = f"It is too early to say when to stop: answer {enough} questions first."
-        elif session.settled >= 2:
-            sentence = f"You can stop: {share} of the labels may still change."
+        if early:
+            what = f"answer {fewest} questions first" if answered < fewest else "the model is being refitted"
+            sentence = f"It is too early to say when to stop: {what}."
+        elif another is not None:
+            sentence = "Go on: one more class is likely."
         else:
-            sentence = f"Go on: {share} of the labels may still change."
-        return {"signal": round(signal, 4), "enough": session.settled >= 2, "sentence": sentence}
+            sentence = f"{'You can stop' if enough else 'Go on'}: {share} of the labels may still change."
+        return {"signal": signal, "enough": enough, "sentence": sentence}
 
 
 def count(links: tuple[Answer, ...]) -> dict[str, int]:

@@ -22,7 +22,7 @@ from linkmix.app.label.cards import PICTURES
 from linkmix.app.label.requests import MOST_TOGETHER, NotPossible, check_page, kinds_of
 from linkmix.app.label.server.guard import refuse
 from linkmix.app.label.session import Session
-from linkmix.plots import palette
+from linkmix.basics import palette
 from linkmix.queries.questions import KINDS
 
 STATIC = Path(__file__).parents[1] / "static"

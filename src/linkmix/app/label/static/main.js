@@ -23,7 +23,12 @@ Object.assign(on, { taken, refused, sent: look, emptied: () => (state.question ?
 
 for (const button of all("[data-said]")) button.addEventListener("click", () => answer(button.dataset.said));
 for (const button of all("[data-nowhere]")) button.addEventListener("click", () => nowhere(button.dataset.nowhere));
-for (const button of all("[data-view]")) button.addEventListener("click", () => go(button.dataset.view));
+for (const button of all("[data-view]")) {
+  button.addEventListener("click", (event) => {
+    go(button.dataset.view);
+    if (event.detail) button.blur(); // after a click of the mouse, Enter is for the question again
+  });
+}
 for (const button of all("[data-close]")) button.addEventListener("click", () => button.closest("dialog").close());
 onClick("confirm", confirm);
 onClick("none", none);

@@ -20,6 +20,7 @@ export const listed = (words) => (words.length > 1 ? `${words.slice(0, -1).join(
 export function made(tag, text, attributes = {}) {
   const element = document.createElement(tag);
   if (text !== undefined) element.textContent = text;
+  if (["input", "select"].includes(tag)) element.autocomplete = "off"; // or going back and forth would tick other boxes
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   return element;
 }

@@ -2,7 +2,7 @@
 
 import { find, made, state } from "./page.js";
 
-const HEIGHT = 190, LEFT = 44, RIGHT = 12, TOP = 12, BOTTOM = 34;
+const HEIGHT = 190, LEFT = 52, RIGHT = 12, TOP = 12, BOTTOM = 34;
 const SVG = "http://www.w3.org/2000/svg";
 
 function svg(tag, attributes, text) {

@@ -36,12 +36,14 @@ export const rowsOf = (question) => cardsOf(question).map((card) => card.row);
 export function show(question) {
   if (question) question.kind ??= "pair";
   const isNew = JSON.stringify(question) !== JSON.stringify(state.question);
+  const isOther = question?.kind !== state.question?.kind || `${rowsOf(question)}` !== `${rowsOf(state.question)}`;
   state.question = question;
   state.busy = !question;
   const { audit, kind, again } = question ?? {};
-  if (isNew) {
+  if (isOther) { // a refit may change what the model thinks of the same cards: what was tapped stays
     picked = new Set();
     allFields = false;
+    if (find("cards").contains(document.activeElement)) find("ask").focus({ preventScroll: true }); // its card is gone
   }
   drawButtons();
   find("auditing").hidden = !audit;
@@ -57,7 +59,7 @@ export function show(question) {
     find("cards").replaceChildren(made("p", text, { class: "quiet" }));
   } else if (isNew) {
     drawCards();
-    find("cards").scrollTop = 0;
+    if (isOther) find("cards").scrollTop = 0;
     if (again && kind === "pair") say(`${find("message").textContent} This pair is asked again, because the answer was unexpected.`);
   }
   drawQuestion(cardsOf(question));
@@ -93,7 +95,9 @@ function pick(row, is) {
 
 export function toggle(number) {
   const box = find("cards").querySelectorAll(".grid input")[number - 1];
-  if (box && !state.busy) box.click();
+  if (!box || state.busy) return;
+  box.click();
+  box.focus(); // so that Enter confirms, wherever the focus was
 }
 
 function drawButtons() {

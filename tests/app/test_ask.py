@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -104,13 +105,15 @@ def test_answers_go_to_the_journal_and_the_file_of_links(folder):
         "skip",
     ]
     assert f"4 answers added to {LINKS}." in result.output
-    assert f"{LINKS}: 1 must-links and 1 cannot-links." in result.output
+    assert f"{LINKS}: 1 must-link and 1 cannot-link." in result.output
     assert "The same command goes on from here; with --finish" in result.output
 
 
 def test_both_rows_are_shown_with_all_their_fields(folder):
     result = ask(typed="q\n")
-    block = result.output.split("do these two belong together?\n")[1].splitlines()
+    why, _, *block = result.output.split("do these two belong together?\n")[1].splitlines()
+    assert why.startswith("  ")
+    assert why.endswith(".")
     names = [line.split()[0] for line in block[:6]]
     assert names[0] == "id"
     assert sorted(names[1:]) == sorted([*COLUMNS, "note"])
@@ -119,6 +122,22 @@ def test_both_rows_are_shown_with_all_their_fields(folder):
     shown = [float(word) for word in line.split()[1:] if word != "*"]
     assert shown == [IRIS[int(a), 2], IRIS[int(b), 2]]
     assert ("*" in line) == (shown[0] != shown[1])
+
+
+def test_long_texts_are_wrapped_and_do_nothing_to_the_terminal(folder):
+    texts = [f"{'word ' * 12}number {i} \x1b[31m {'end ' * 400}" for i in range(20)]
+    random = np.random.default_rng(0)
+    lines = [f'{i},{random.normal():.3f},"{text}"' for i, text in enumerate(texts)]
+    Path("texts.csv").write_text("\n".join(["id,x,text", *lines]) + "\n")
+    result = run("ask", "texts.csv", "--classes", 2, "--columns", "x", typed="q\n")
+    assert result.exit_code == 0, result.output
+    a, b = pairs_shown(result.output)[0]
+    assert f"number {a}" in result.output
+    assert f"number {b}" in result.output
+    assert "\x1b" not in result.output
+    block = result.output.split("belong together?\n")[1].split("[s]ame")[0].splitlines()
+    assert max(map(len, block)) <= 80
+    assert len(block) < 20
 
 
 def test_what_the_file_holds_is_known_and_kept(folder):
@@ -372,7 +391,7 @@ def test_control_c_and_d_keep_everything(key, folder):
     if key == "\x04":
         terminal.reply("[y]es, [n]o: ", "n", "no")
     assert terminal.end() == 0, terminal.said
-    assert f"1 answers added to {LINKS}." in terminal.said
+    assert f"1 answer added to {LINKS}." in terminal.said
     assert links().n_cannot == 1
     assert not os.path.exists("done")
 

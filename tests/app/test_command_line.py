@@ -585,7 +585,7 @@ def test_a_missing_package_is_named(folder):
     script = "import sys; sys.modules['pyarrow'] = None\n" + SCRIPT
     words = ["fit", "points.csv", "--classes", "3"]
     result = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (1, "Error: this command needs pyarrow: pip install 'linkmix[app]'\n")
+    assert (result.returncode, result.stderr) == (1, 'Error: this command needs pyarrow: pip install "linkmix[app]"\n')
 
 
 def test_a_small_fit_loads_little_and_keeps_the_collector_away_from_it(tmp_path):

@@ -104,13 +104,13 @@ def test_an_unknown_command_exits_with_2():
 def test_a_missing_package_is_named_with_the_remedy(package, tmp_path):
     result = run_without(package, "demo", "--out", tmp_path)
     assert result.returncode == 1
-    assert result.stderr == f"Error: this command needs {package}: pip install 'linkmix[app]'\n"
+    assert result.stderr == f'Error: this command needs {package}: pip install "linkmix[app]"\n'
 
 
 def test_without_click_there_is_a_message_too():
     result = run_without("click", "--help")
     assert result.returncode == 1
-    assert result.stderr == "The linkmix command needs click: pip install 'linkmix[app]'\n"
+    assert result.stderr == 'The linkmix command needs click: pip install "linkmix[app]"\n'
 
 
 def test_help_does_not_load_what_only_commands_need():

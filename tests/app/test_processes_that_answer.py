@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from linkmix.app.label.requests import as_entry
-from linkmix.app.programs import Program, as_line, fields_of, tally_in, words_of
+from linkmix.app.programs import Program, as_line, as_reply, fields_of, tally_in, words_of
 from linkmix.queries import BadAnswer, PairQuestion, Reply, Tally
 from linkmix.tables import read_points
 
@@ -263,3 +263,39 @@ def test_the_program_of_the_docs_answers(tmp_path):
     with Program(shlex.join([sys.executable, str(tmp_path / "ask_model.py")])) as opened:
         assert [reply.said for reply in opened.answer(questions)] == ["same", "different", "unsure", "same"]
         assert [reply.id for reply in opened.answer([PairQuestion(9, (0, 1), {"text": "x"}, {"text": "y"})])] == [9]
+
+
+@pytest.mark.parametrize(
+    "form", ["[" * 100_000, '{"id": 1, "answer": "same", "x": ' + "[" * 100_000 + "]" * 100_000 + "}"]
+)
+def test_deep_nesting_is_no_answer(form):
+    with pytest.raises(BadAnswer, match="not an object of JSON"):
+        as_reply(form)
+
+
+def test_a_line_without_end_is_refused():
+    message = refused("import sys\nwhile True: sys.stdout.write('x' * 100_000)", timeout=300)
+    assert "longer than 1,048,576 characters: end each answer with a new line" in message
+    assert len(message) < 1000
+
+
+def test_a_flood_of_lines_waits_until_somebody_reads_them():
+    flood = """
+import sys
+for _ in range(100_000):
+    print('{"id": 1, "answer": "same"}', flush=False)
+print("all written", file=sys.stderr)
+"""
+    with program(flood) as opened:
+        assert next(opened.answer(QUESTIONS)) == Reply(1, "same")
+        time.sleep(2)
+        assert opened._lines.qsize() < 100_000 / 2  # what one pipe holds is read at once
+        with pytest.raises(BadAnswer, match="id 1 was not asked, or was answered before"):
+            list(opened.answer(QUESTIONS[1:]))
+
+
+def test_a_long_line_of_complaints_blocks_nothing():
+    """As a bar of progress writes it, which never ends its line."""
+    with program("import sys\nsys.stderr.write('x' * 5_000_000)\n" + ANSWER_ALL) as opened:
+        assert len(list(opened.answer(QUESTIONS))) == 3
+    assert all(len(line) <= 200 for line in opened._complaints)

@@ -1,6 +1,7 @@
 """The same table and the same links in every format, values that stand for missing ones, and names of columns."""
 
 import gzip
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -167,3 +168,31 @@ def test_a_quote_that_is_never_closed_hides_no_rows(large, tmp_path, monkeypatch
     assert read_points(path).X[:, 0].tolist() == [2, 4, 6]
     path.write_text('id,x,n\n1,2,5" disk\n3,4,b\n5,6,c"\n')  # quotes inside values mean nothing
     assert read_points(path).texts["n"].tolist() == ['5" disk', "b", 'c"']
+
+
+@pytest.mark.parametrize("said", ["A1", "A1:C5", "A1:B31", "A1:XFD1048576"])
+def test_a_sheet_that_tells_a_wrong_size_loses_nothing(said, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [("id", "x", "y"), *((f"p{i}", i / 2, i * i) for i in range(30))]:
+        book.active.append(row)
+    book.save(tmp_path / "right.xlsx")
+    path = tmp_path / "wrong.xlsx"
+    with zipfile.ZipFile(tmp_path / "right.xlsx") as right, zipfile.ZipFile(path, "w") as wrong:
+        for name in right.namelist():
+            wrong.writestr(
+                name, right.read(name).replace(b'dimension ref="A1:C31"', f'dimension ref="{said}"'.encode())
+            )
+    points = read_points(path)
+    assert points.ids.tolist() == [f"p{i}" for i in range(30)]
+    assert points.columns == ("x", "y")
+
+
+def test_a_cell_at_the_far_end_of_a_sheet_is_a_row_of_its_own(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [("id", "x"), ("a", 1), ("b", 2), ("c", 4)]:
+        book.active.append(row)
+    book.active.cell(1_048_576, 16_384).number_format = "0.00"  # formatted, but empty: such cells are left behind
+    book.save(tmp_path / "t.xlsx")
+    assert read_points(tmp_path / "t.xlsx").X[:, 0].tolist() == [1, 2, 4]

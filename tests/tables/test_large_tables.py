@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from pyarrow import feather, parquet
 
 from bad_files import BAD
 from linkmix import Links
@@ -365,3 +366,39 @@ def test_kinds_are_learned_from_the_first_rows_of_a_large_table(name, folder, mo
     np.testing.assert_array_equal(large.X, small.X[:, shared])
     again = read_points(name, recipe=large.recipe)
     np.testing.assert_array_equal(again.X, large.X)
+
+
+CUT_SHORT = """
+import os, sys
+from linkmix.basics.errors import BadFile
+from linkmix.data import scratch
+from linkmix.tables import arrow_source, read_points
+
+path = sys.argv[1]
+scratch.IN_MEMORY = 0
+arrow_source.portion_rows = lambda n_columns: 1000
+for kind in (arrow_source.Parquet, arrow_source.Feather):
+    def cut(self, n_rows, names, read=kind._read):
+        for batch in read(self, n_rows, names):
+            yield batch
+            os.truncate(path, 5000)
+    kind._read = cut
+try:
+    read_points(path)
+except BadFile as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather"])
+def test_a_file_that_becomes_shorter_while_it_is_read_is_said_and_kills_nothing(form, tmp_path):
+    path = tmp_path / f"points.{form}"
+    table = pa.table({"x": np.random.default_rng(0).normal(size=200_000)})
+    if form == "parquet":
+        parquet.write_table(table, path, row_group_size=20_000)
+    else:
+        feather.write_feather(table, path, compression="uncompressed", chunksize=20_000)
+    found = subprocess.run([sys.executable, "-c", CUT_SHORT, path], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found  # a mapped file would end it with SIGBUS
+    assert found.stdout.startswith(f"{path}: is damaged (")
+    assert found.stdout.endswith("): write it again\n")

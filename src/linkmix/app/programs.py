@@ -30,6 +30,10 @@ LINES_KEPT = 5
 """Last lines on stderr that an error shows."""
 LONGEST_SHOWN = 200
 """Characters of a line that an error shows."""
+LONGEST_LINE = 2**20
+"""Bytes of an answer; what is longer is no answer, and may have no end."""
+MOST_UNREAD = 1000
+"""Lines that are read before somebody wants them; a program that writes more of them has to wait."""
 LONGEST_REASON = 2000
 """Characters of a reason that are kept."""
 SECONDS_TO_END = 2.0
@@ -69,6 +73,7 @@ class Program:
         self._complaints: deque[str] = deque(maxlen=LINES_KEPT)
         self._to_write: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._ended = threading.Event()
 
     def __enter__(self) -> Self:
         """Enter the context."""
@@ -163,6 +168,8 @@ class Program:
         for number, line in enumerate(_lines_of(process.stdout), 1):
             if line.strip():
                 self._lines.put((number, line))
+            while self._lines.qsize() > MOST_UNREAD and not self._ended.wait(0.01):
+                pass
         self._lines.put(None)
 
     def _read_complaints(self, process: "subprocess.Popen[bytes]") -> None:
@@ -200,6 +207,7 @@ class Program:
         process = self._process
         if process is None:
             return
+        self._ended.set()
         self._to_write.put(None)  # the end of its input
         try:
             process.wait(0 if at_once else SECONDS_TO_END)
@@ -342,9 +350,11 @@ def as_reply(line: str) -> Reply:
     >>> as_reply('{"id": 1, "answer": "different", "confidence": 0.8}')
     Reply(id=1, said='different', confidence=0.8, reason=None)
     """
+    if len(line) > LONGEST_LINE:
+        raise BadAnswer(f"longer than {LONGEST_LINE:,} characters: end each answer with a new line")
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise BadAnswer(f"not an object of JSON: write lines such as {_FORM}, and everything else to stderr")
@@ -388,6 +398,9 @@ def _lines_of(stream: IO[bytes] | None) -> Iterator[bytes]:
         while some := stream.read(65536):
             *lines, rest = (rest + some).split(b"\n")
             yield from lines
+            if len(rest) > LONGEST_LINE:
+                yield rest
+                rest = b""
     except (OSError, ValueError):  # closed
         pass
     if rest:

@@ -8,6 +8,7 @@ import filecmp
 import itertools
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -24,7 +25,8 @@ import numpy as np
 from linkmix.app.models import Saved, as_given
 from linkmix.app.report import Result, page
 from linkmix.basics.arrays import Floats, Ints
-from linkmix.basics.files import may_run
+from linkmix.basics.errors import BadFile
+from linkmix.basics.files import alone_in, may_run
 from linkmix.links import Links
 from linkmix.mixture import model_file
 from linkmix.mixture.calibration import Quality
@@ -261,7 +263,7 @@ def write(
     """
     ready(folder)
     told: dict[str, str] = {}
-    with _all_or_nothing(folder) as place:
+    with _unfinished(folder) as place:
         columns = "id and label"
         if result.probabilities is not None:
             calibrated = " (calibrated)" if result.calibrated else " (not calibrated)"
@@ -272,9 +274,8 @@ def write(
         write_labels(place / LABELS, result.points.ids, result.labels, result.probabilities, id_name=id_name, **found)
         told[LABELS] = columns
         if joined is not None:
-            names = [*result.points.used, *result.points.unused]
-            numbers = (result.labels, result.probabilities)
-            write_joined(place / JOINED, joined, *numbers, wanted=names, sheet=sheet, **found)
+            found |= {"wanted": [*result.points.used, *result.points.unused], "stamps": result.points.stamps}
+            write_joined(place / JOINED, joined, result.labels, result.probabilities, sheet=sheet, **found)
             told[JOINED] = f"{joined.name} with the labels as its last columns"
         if result.probabilities is not None:
             model_file.save(place / MODEL, result.model, about)
@@ -287,7 +288,7 @@ def write(
         if nowhere is not None:
             write_ids(place / NOISE, nowhere, raw=raw)
             told[NOISE] = "ids of points of no class, for linkmix fit --known-noise"
-        earlier = _plan(folder, place, told)
+        earlier = _put(folder, place, told)
     return Written(tuple((folder / name, what) for name, what in told.items()), earlier)
 
 
@@ -300,20 +301,28 @@ def model_notes(points: Points, *, method: str = "auto", missing: Sequence[str] 
 
 
 @contextmanager
-def _all_or_nothing(folder: Path) -> Iterator[Path]:
-    """A folder to write files to; at the end they get their places, in one step that `recover` completes."""
+def _unfinished(folder: Path) -> Iterator[Path]:
+    """A folder to write files to, which is removed if it is still there at the end."""
     place = folder / f"{_UNFINISHED}-{os.getpid()}-{threading.get_ident()}"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     try:
         yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _put(folder: Path, place: Path, names: Mapping[str, object]) -> Path | None:
+    """Give all files their places, in one step that `recover` completes; return where earlier ones are, if any."""
+    with alone_in(folder):  # another process may be writing its own results here
+        _complete(folder)
+        earlier = _plan(folder, place, names)
         for file in place.iterdir():
             with file.open("rb+") as opened:
                 os.fsync(opened.fileno())
         place.rename(folder / _COMPLETE)  # from here on the new files count, also after a crash
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-    recover(folder)
+        _complete(folder)
+    return earlier
 
 
 def _plan(folder: Path, place: Path, names: Mapping[str, object]) -> Path | None:
@@ -336,10 +345,17 @@ def recover(folder: Path) -> bool:
 
 def complete(folder: Path) -> bool:
     """Move files to their places that a crash has kept from there; return whether there were any."""
+    if not (folder / _COMPLETE / _PLAN).is_file():
+        return False
+    with alone_in(folder):
+        return _complete(folder)
+
+
+def _complete(folder: Path) -> bool:
     there = folder / _COMPLETE
     if not (there / _PLAN).is_file():
         return False
-    plan = json.loads((there / _PLAN).read_text(encoding="utf-8"))
+    plan = _read_plan(there / _PLAN)
     for name in plan["there"]:
         is_old = name not in plan["names"] or (there / name).is_file()
         if is_old and (folder / name).is_file():
@@ -351,3 +367,15 @@ def complete(folder: Path) -> bool:
     (there / _PLAN).unlink()
     there.rmdir()
     return True
+
+
+def _read_plan(path: Path) -> dict[str, Any]:
+    """The plan of a folder, which may come from elsewhere: it names no files but those that are written here."""
+    try:
+        plan: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        is_sound = {*plan["names"], *plan["there"]} <= {*FILES} and re.fullmatch(r"earlier-\d+", plan["earlier"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_sound = False
+    if not is_sound:
+        raise BadFile(path, f"is no plan of linkmix, or damaged: remove the folder {path.parent}")
+    return plan

@@ -6,14 +6,17 @@ from itertools import islice
 from pathlib import Path
 
 from linkmix.basics.arrays import Floats, Ints
+from linkmix.basics.errors import BadFile
 from linkmix.basics.files import aside
 from linkmix.tables import text
 from linkmix.tables.cells import guarded
 from linkmix.tables.ids import BLOCK
 from linkmix.tables.labels import label_columns, label_names
-from linkmix.tables.parts import files_of
+from linkmix.tables.parts import files_of, stamps_of
 from linkmix.tables.sources import ReadAgain, Text, Typed, open_file
 from linkmix.tables.text import own_names
+
+_REMEDY = "give the table that the labels are of"
 
 
 def write_joined(
@@ -27,6 +30,7 @@ def write_joined(
     wanted: Sequence[str] = (),
     sheet: str | None = None,
     raw: bool = False,
+    stamps: Sequence[tuple[str, int, int]] = (),
 ) -> None:
     r"""Write a table as CSV with labels, the confidence in them and the probability of each class as its last columns.
 
@@ -50,6 +54,13 @@ def write_joined(
         Sheet of a spreadsheet; by default the first one.
     raw : bool, default=False
         Whether to write texts as they are, also those that a spreadsheet would run; see `linkmix.tables.cells`.
+    stamps : sequence, optional
+        The `Points.stamps` of the table that the labels were found for.
+
+    Raises
+    ------
+    BadFile
+        If the table was changed since it was read, or has another number of rows than there are labels.
 
     Examples
     --------
@@ -64,6 +75,8 @@ def write_joined(
     008,12.00,0
     <BLANKLINE>
     """
+    if stamps and tuple(stamps) != stamps_of(Path(points)):
+        raise BadFile(points, "was changed after it was read, so the labels may be of other rows: run it again")
     sources = [open_file(file, wanted, sheet=sheet) for file in files_of(Path(points))]
     given = sources[0].names
     rows = (record for source in sources for record in _records(source, given, raw))
@@ -73,9 +86,13 @@ def write_joined(
         file.write(text.as_line(header if raw else map(guarded, header)))
         for first in range(0, len(labels), BLOCK):
             found = [column.tolist() for column in label_columns(labels, probabilities, noise, names, first)]
-            block = zip(*found, strict=True)
-            both = zip(islice(rows, len(found[0])), block, strict=True)
+            some = list(islice(rows, len(found[0])))
+            if len(some) < len(found[0]):
+                raise BadFile(points, f"has {first + len(some)} rows, and there are {len(labels)} labels: {_REMEDY}")
+            both = zip(some, zip(*found, strict=True), strict=True)
             file.writelines(text.as_line([*record, *own]) for record, own in both)
+        if next(rows, None) is not None:
+            raise BadFile(points, f"has more rows than there are labels, {len(labels)}: {_REMEDY}")
 
 
 def _records(source: Text | Typed, names: list[str], raw: bool) -> Iterator[list[str]]:

@@ -60,6 +60,12 @@ def files_of(path: Path) -> list[Path]:
     return [path]
 
 
+def stamps_of(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, size and time of the last change of each file of a table: other stamps tell that it was changed."""
+    found = [(file, file.stat()) for file in files_of(path)]
+    return tuple((str(file), one.st_size, one.st_mtime_ns) for file, one in found)
+
+
 def _is_hidden(file: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.parts)
 

@@ -16,7 +16,7 @@ from linkmix.data.scratch import piled
 from linkmix.data.summary import Summary, summarise
 from linkmix.tables.ids import IdColumn, RowNumbers, TextIds
 from linkmix.tables.mistakes import EMPTY_ID, NO_ROWS, infinite, repeated_id
-from linkmix.tables.parts import Parts, open_source
+from linkmix.tables.parts import Parts, open_source, stamps_of
 from linkmix.tables.reading import CONSTANT, NO_VALUES, Features, Source, is_plain, read_once
 from linkmix.tables.sources import ReadAgain, open_file
 from linkmix.tables.suspicions import is_running
@@ -59,6 +59,8 @@ class Points:
     recipe : Recipe or None
         How `X` comes from the columns of the file: numbers first, then codes of categories. None if `X` holds these
         columns as they are, since all are plain numbers.
+    stamps : tuple
+        Name, size and time of the last change of each file, by which `write_joined` knows that nothing was changed.
     """
 
     ids: IdColumn | Array
@@ -71,6 +73,7 @@ class Points:
     remarks: tuple[str, ...] = ()
     described: Summary | None = field(default=None, repr=False)
     recipe: "Recipe | None" = field(default=None, repr=False)
+    stamps: tuple[tuple[str, int, int], ...] = field(default=(), repr=False)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -254,7 +257,9 @@ def read_points(
     source = open_source(Path(path), wanted, [value.strip() for value in missing], sheet)
     if columns is not None and not columns:
         raise BadFile(path, f"no columns are chosen: choose some of {listed(source.names)}")
-    return _read(source, id, columns, tuple(leave_out), asked, recipe, texts, tuple(text_columns), progress)
+    stamps = stamps_of(Path(path))
+    points = _read(source, id, columns, tuple(leave_out), asked, recipe, texts, tuple(text_columns), progress)
+    return replace(points, stamps=stamps)
 
 
 def read_id_column(path: str | os.PathLike[str], id: str | None = None, *, sheet: str | None = None) -> Points:

@@ -39,8 +39,11 @@ def read_sheet(path: Path, name: str | None = None) -> TextFile:
     try:
         with closing(load_workbook(path, read_only=True, data_only=True)) as book:
             sheets = book.sheetnames
-            sheet = book[name or sheets[0]] if name is None or name in sheets else ()
-            rows = [[_text(value) for value in row] for row in sheet.iter_rows(values_only=True)] if sheet else []
+            rows = []
+            if name is None or name in sheets:
+                sheet = book[name or sheets[0]]
+                sheet.reset_dimensions()  # what a file says about its size may be wrong, and the rest would be lost
+                rows = [[_text(value) for value in row] for row in sheet.iter_rows(values_only=True)]
     except Exception as error:  # a damaged archive, or XML that means nothing, may lead to any
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise

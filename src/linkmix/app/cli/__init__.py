@@ -8,7 +8,9 @@ from typing import Any
 try:
     import click
 except ModuleNotFoundError:
-    sys.exit("The linkmix command needs click: pip install 'linkmix[app]'")
+    sys.exit('The linkmix command needs click: pip install "linkmix[app]"')
+
+from linkmix.app.cli.failures import NoMemory, lacks_memory
 
 COMMANDS = (
     *("ask", "check-links", "choose", "compare", "data", "demo"),
@@ -32,6 +34,11 @@ class Commands(click.Group):
                 super().main(*arguments, **options)
             finally:
                 sys.stdout.flush()
+        except (MemoryError, ImportError) as error:
+            if not lacks_memory(error):
+                raise
+            NoMemory.by(error).show()
+            sys.exit(NoMemory.exit_code)
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it once more at the end
             remedy = "send its output elsewhere; files that it has written are complete"

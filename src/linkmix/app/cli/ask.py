@@ -278,6 +278,7 @@ def _read_with(model: Path, points: Path, reading: Reading, classes: int | None)
 
 def _ask_person(start: _Start, name: str | None, questions: int | None, wrong: float, finish: bool | None) -> None:
     from linkmix.app.cli.conversation import confirm, converse
+    from linkmix.plots.pages import count
 
     with start.session(wrong) as session:
         if start.is_audit and session.said.audit is None:
@@ -297,7 +298,10 @@ def _ask_person(start: _Start, name: str | None, questions: int | None, wrong: f
         if wanted:
             _finish(session)
         stop = session.status()["stop"]["sentence"]
-    click.echo(f"\n{n_answers} answers added to {start.links_path}. {'' if start.is_audit else stop}".rstrip())
+    done = (
+        f"{count(abs(n_answers), 'answer')} {'added to' if n_answers >= 0 else 'taken back from'} {start.links_path}."
+    )
+    click.echo(f"\n{done} {'' if start.is_audit else stop}".rstrip())
     if start.is_audit and unfinished_audit:
         click.echo("Too few answers to say how good the labels are: the same command asks the rest.")
     _say_goodbye(session, bool(wanted))

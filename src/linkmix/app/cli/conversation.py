@@ -1,7 +1,10 @@
 """Questions to a person at a terminal: two rows side by side, and a key for each answer."""
 
+import shutil
 import sys
+import textwrap
 import uuid
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +12,10 @@ import click
 if TYPE_CHECKING:
     from linkmix.app.label.session import Session
 
-WIDEST = 28
+WIDEST, NARROWEST = 28, 16
+"""Characters of the name of a field, and of a value at least, however narrow the terminal is."""
+MOST_LINES = 12
+"""Lines of a value."""
 KEYS = {"s": "same", "d": "different", "u": "unsure", "k": "skip"}
 OTHERS = {"z": "undo", "f": "finish", "q": "quit"}
 FIRST = "do these two belong together?"
@@ -114,19 +120,26 @@ def confirm(question: str) -> bool:
 
 
 def show(question: dict[str, Any], number: int) -> None:
-    """Print two rows side by side, with a mark where they differ."""
+    """Print why they are asked about, and two rows side by side, with a mark where they differ."""
     audit = question["audit"]
     place = f"{number}" if audit is None else f"{audit['answered'] + 1} of {audit['n']}"
     click.echo(f"\nQuestion {place}: {ONCE_MORE if question['again'] else FIRST}")
+    click.echo(f"  {question['why']}\n")
     rows = [("id", question["a"]["id"], question["b"]["id"])]
     rows += [(field["name"], field["a"], field["b"]) for field in question["fields"]]
-    cells = [[_short(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(3)]
-    for i, row in enumerate(cells):
+    names = [_lines(row[0], WIDEST, 1)[0] for row in rows]
+    at = max(map(len, names))
+    width = max(NARROWEST, (shutil.get_terminal_size().columns - at - 7) // 2)
+    cells = [[_lines(value, width, MOST_LINES) for value in row[1:]] for row in rows]
+    width = max(len(line) for a, _ in cells for line in a)
+    for i, (name, (a, b)) in enumerate(zip(names, cells, strict=True)):
         mark = " " if i == 0 or rows[i][1] == rows[i][2] else "*"
-        click.echo(f"  {row[0].ljust(widths[0])} {mark} {row[1].ljust(widths[1])}  {row[2].ljust(widths[2])}".rstrip())
+        for number, (left, right) in enumerate(zip_longest(a, b, fillvalue="")):
+            head = f"{name.ljust(at)} {mark}" if number == 0 else " " * (at + 2)
+            click.echo(f"  {head} {left.ljust(width)}  {right}".rstrip())
 
 
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
+def _lines(text: str, width: int, most: int) -> list[str]:
+    """A text in lines, without characters that would do something to the terminal; at least one line."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return textwrap.wrap(plain, width, max_lines=most, placeholder=" ...") or [""]

@@ -1,6 +1,7 @@
 """Errors of the command line: one message each, and an exit code."""
 
 import errno
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -9,9 +10,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from linkmix.basics.memory import limit, reserve
+
 if TYPE_CHECKING:
     from linkmix.tables import Points
 
+LEAST_MEMORY = 600 * 2**20
+"""Bytes of address space below which no command gets through its imports, where libraries end with errors of their own
+or wait for ever. A small fit needs about half as much again."""
 SECONDS_TO_CLEAN_UP = 2.0
 _EXTRAS = {"openpyxl": "app,xlsx"}
 _APP = ("jinja2", "matplotlib", "PIL", "pandas", "plotly", "pyarrow", "starlette", "tqdm", "uvicorn")
@@ -23,10 +29,45 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
+class NoMemory(BadInput):
+    """There is too little memory."""
+
+    def __init__(self, reason: str) -> None:
+        remedy = "use fewer rows or columns"
+        if limit() is not None:
+            remedy = f"raise the limit of this process (ulimit -v), or {remedy}"
+        super().__init__(f"there is not enough memory{reason and f' ({reason})'}: {remedy}")
+
+    @classmethod
+    def by(cls, error: BaseException) -> "NoMemory":
+        """What an error says; NumPy explains at length why it cannot be imported, and gives the cause last."""
+        return cls("".join(str(error).strip().splitlines()[-1:]))
+
+
+def prepare_memory() -> None:
+    """Refuse to start where memory is limited so much that imports would fail, and let Arrow take little of it."""
+    allowed = limit()
+    if allowed is None:
+        return
+    os.environ.setdefault("ARROW_IO_THREADS", "1")  # a thread that cannot be started ends the process
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    if allowed < LEAST_MEMORY:
+        raise NoMemory(f"{allowed >> 20} MB are allowed, and {LEAST_MEMORY >> 20} MB are the least to start with")
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether an error, such as a library that cannot be loaded, comes from too little memory."""
+    words = ("failed to map segment", "cannot allocate memory", "cannot apply additional memory protection")
+    said = str(error).lower()
+    return isinstance(error, MemoryError) or (isinstance(error, ImportError) and any(word in said for word in words))
+
+
 @contextmanager
 def bad_input() -> Iterator[None]:
     """Turn errors about the input into one message and exit code 2."""
     try:
+        prepare_memory()
+        reserve()
         with _interrupts():
             yield
     except OSError as error:
@@ -39,9 +80,10 @@ def bad_input() -> Iterator[None]:
             errno.EADDRINUSE: ": choose another --port, or 0 for any that is free",
         }.get(error.errno or 0, "")
         raise BadInput(f"{place}{error.strerror or error}{remedy}") from None
-    except MemoryError as error:
-        reason = f" ({error})" if str(error) else ""
-        raise BadInput(f"there is not enough memory{reason}: use fewer rows or columns") from None
+    except (MemoryError, ImportError) as error:
+        if not lacks_memory(error):
+            raise
+        raise NoMemory.by(error) from None
     except ValueError as error:
         raise BadInput(str(error)) from None
 
@@ -126,4 +168,4 @@ def extras_needed() -> Iterator[None]:
             raise
         extra = _EXTRAS.get(package, "app")
         what = "a spreadsheet" if package == "openpyxl" else "this command"
-        raise click.ClickException(f"{what} needs {package}: pip install 'linkmix[{extra}]'") from None
+        raise click.ClickException(f'{what} needs {package}: pip install "linkmix[{extra}]"') from None

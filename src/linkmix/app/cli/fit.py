@@ -125,7 +125,7 @@ def fit(
       linkmix fit points.csv --links links.csv --classes 3
       linkmix fit cells.parquet --id cell --links links.jsonl --columns area,length --out cells
       linkmix fit points.csv --links links.csv --leave-out class --as zip=category --as customer_id=number
-      linkmix fit survey.xlsx --sheet answers --na '?,n/d' --as size=ordered:S<M<L --join
+      linkmix fit survey.xlsx --sheet answers --na '?,n/d' --as 'size=ordered:S<M<L' --join
       linkmix fit points.csv --links links.csv --classes 3 --method linkmix --covariance diag --scale
       linkmix fit 'parts/*.parquet' --links links.csv --classes 3
       linkmix fit '/shared/parts/*.parquet' --links links.csv --classes 3 --cluster tcp://host:8786
@@ -227,7 +227,7 @@ def check_cluster(address: str, model: Any, method: str) -> None:
     try:
         from linkmix.distributed import connect
     except ModuleNotFoundError as error:
-        raise click.ClickException(f"--cluster needs {error.name}: pip install 'linkmix[dask]'") from None
+        raise click.ClickException(f'--cluster needs {error.name}: pip install "linkmix[dask]"') from None
     connect(address).close()
 
 

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from linkmix.app.cli.failures import prepare_memory
+
 
 @contextmanager
 def imports_that_stay() -> Iterator[None]:
@@ -14,6 +16,7 @@ def imports_that_stay() -> Iterator[None]:
     command works, and once more at its end: a fifth of the time of a small fit. Where scikit-learn, which makes most of
     these objects, has been imported before, such as in a notebook, the collector works as always.
     """
+    prepare_memory()
     if "sklearn" in sys.modules or not gc.isenabled():
         yield
         return

@@ -58,7 +58,8 @@ def predict(model: Path, points: Path, reading: Reading, target: Path, join: boo
             write_labels(place, table.ids, labels, probabilities, id_name=table.id_column or "id", **found)
             if join:
                 joined = target.with_name(f"{target.stem}-joined.csv")
-                write_joined(joined, points, labels, probabilities, wanted=table.used, sheet=reading.sheet, **found)
+                read: dict[str, Any] = {"wanted": table.used, "sheet": reading.sheet, "stamps": table.stamps}
+                write_joined(joined, points, labels, probabilities, **read, **found)
                 written.append(f"{joined}")
     counts = np.bincount(labels[labels >= 0], minlength=probabilities.shape[1]).tolist()
     sizes = ", ".join(f"{saved.names[m] if saved.names else f'class {m}'}: {n:,}" for m, n in enumerate(counts))

@@ -17,11 +17,12 @@ def load(path: Path) -> "Saved":
     from linkmix.app.models import Saved
     from linkmix.basics.errors import BadFile
     from linkmix.mixture import LinkMixture, model_file
-    from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC
+    from linkmix.rivals.mixtures import EMPC, GMM, GMMEC, GMPR, PPC, SoftChunkletMixture
     from linkmix.search import AutoLinkMixture
 
     results.complete(path.parent)
-    found = model_file.load(path, [AutoLinkMixture, LinkMixture, GMPR, GMM, GMMEC, EMPC, PPC])
+    rivals = [GMPR, GMM, GMMEC, EMPC, PPC, SoftChunkletMixture]
+    found = model_file.load(path, [AutoLinkMixture, LinkMixture, *rivals])
     notes = dict(found.notes)
     if "columns" not in notes:
         names = getattr(found.estimator, "feature_names_in_", None)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkmix.basics.arrays import Array, Floats, Ints
+from linkmix.basics.palette import COLOURS, marker_of
 from linkmix.plots.pages import Markup, visible
-from linkmix.plots.palette import COLOURS, marker_of
 
 # Outlines of the markers of the palette, around their centre.
 MARKERS = {

@@ -17,6 +17,9 @@ from linkmix.tables import Points
 
 UNSURE = 0.8
 """A label less probable than this is unsure."""
+LONGEST_LEVEL = 40
+"""Characters of a level that are shown."""
+
 EDGES = np.linspace(0, 1, 21)
 """Edges of the histogram of confidence."""
 
@@ -303,7 +306,7 @@ def profiles(
     parts = []  # of each column: means, center, differences, names
     for j, name in enumerate(columns):
         if j in tallies:
-            parts.append((*_shares(tallies[j]), [f"{name} = {level}" for level in levels[j]]))
+            parts.append((*_shares(tallies[j]), [f"{name} = {_cut(level)}" for level in levels[j]]))
         else:
             mean = summary.mean[j : j + 1]
             parts.append((mean + shifts[:, [j]], mean, differences[:, [j]], [name]))
@@ -338,6 +341,10 @@ def traits(profiles: Profiles, m: int, at_most: int = 3) -> list[str]:
         else:
             said.append(f"{profiles.names[trait]} {profiles.differences[m, trait]:+.1f}")
     return said
+
+
+def _cut(level: str) -> str:
+    return level if len(level) <= LONGEST_LEVEL else f"{level[: LONGEST_LEVEL - 3]}..."
 
 
 def _shares(tally: Floats) -> tuple[Floats, Floats, Floats]:

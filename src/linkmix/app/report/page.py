@@ -10,11 +10,11 @@ from linkmix.app.report.columns import columns_in_words, dates_of, day, n_used
 from linkmix.app.report.drawing import Chart, cut, icon, number, share
 from linkmix.app.report.numbers import EDGES, UNSURE, Result, labels_alone, noise_in_words, percent, share_of
 from linkmix.basics.arrays import Array
+from linkmix.basics.palette import COLOURS
 from linkmix.data.plane import plane
 from linkmix.data.summary import summarise
 from linkmix.native.versions import versions
 from linkmix.plots.pages import count, render
-from linkmix.plots.palette import COLOURS
 from linkmix.search.contest import THE_BEST
 
 MOST_POINTS = 3000

@@ -196,6 +196,10 @@ def test_a_method_without_predict_is_shown_by_its_labels():
 def test_the_number_of_runs_is_said():
     figure = figures.purity_against_links(make_table(CURVES, seeds=7), ["iris"], "both", ["paper"], {})
     assert figure.legends[0].get_title().get_text() == "Lines: means of 7 runs; bands: standard deviations"
+    table = make_table(CURVES, seeds=7)
+    table = table[(table["method"] != "gmm-ec") | (table["seed"] < 3)]
+    figure = figures.purity_against_links(table, ["iris"], "both", ["paper", "gmm-ec"], {})
+    assert figure.legends[0].get_title().get_text() == "Lines: means of 3 to 7 runs; bands: standard deviations"
 
 
 def test_what_is_not_in_the_table_is_named():

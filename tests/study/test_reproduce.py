@@ -233,6 +233,22 @@ def test_verdicts_rest_on_intervals(other, ahead, not_worse):
     assert not [text for text in found if text.startswith("Toy")]  # no run of it, no finding
 
 
+@pytest.mark.parametrize(
+    ("shown", "against", "unclear", "verdict"),
+    [
+        (22, 0, 0, "holds"),
+        (17, 3, 2, "holds in part"),
+        (0, 7, 15, "does not hold"),  # seven of 22 intervals are not on the other side by chance
+        (1, 1, 4, "undecided"),  # one of six may be: with a probability of 1 - .975^6 = .14
+        (0, 2, 4, "does not hold"),
+        (11, 0, 11, "undecided"),
+        (1, 1, 0, "does not hold"),
+    ],
+)
+def test_contrary_cells_refute_a_claim_about_all_unless_chance_explains_them(shown, against, unclear, verdict):
+    assert evidence.Tally(shown, against, unclear, 100).verdict == verdict
+
+
 def test_few_trials_give_no_verdict():
     found = verdicts(frame(RIVALS | {"gmm-ec-chunklets": 0.6}, n_trials=29))
     assert {*found.values()} == {"not enough trials", "cannot be tested"}

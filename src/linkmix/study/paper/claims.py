@@ -27,9 +27,9 @@ class Finding:
     Attributes
     ----------
     verdict : str
-        "holds" if all cells show it, "holds in part" if more than half do, "does not hold" if at least half show the
-        contrary or cells that show it are at most half and none is open, else "undecided"; "not enough trials" or
-        "cannot be tested".
+        "holds" if all cells show it, "holds in part" if more than half do; otherwise "does not hold" if no cell is open
+        or more cells show the contrary than chance explains, else "undecided"; "not enough trials" or "cannot be
+        tested".
     figure : str
         The figures that the verdict is based on.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import bdtrc, stdtrit
 
 from linkmix.study.paper.figures.runs import score
 
@@ -133,7 +133,9 @@ class Tally:
             return "holds"
         if 2 * self.shown > self.n_cells:
             return "holds in part"
-        return "undecided" if 2 * self.against < self.n_cells and self.open else "does not hold"
+        # A claim about every cell is refuted by more contrary cells than intervals give by chance where it is true.
+        by_chance = bdtrc(self.against - 1, self.n_cells, (1 - CONFIDENCE) / 2) if self.against else 1.0
+        return "does not hold" if not self.open or by_chance < 1 - CONFIDENCE else "undecided"
 
     def __str__(self) -> str:
         """The counts in words."""

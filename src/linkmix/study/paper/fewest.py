@@ -41,8 +41,7 @@ def mean_scores(table: "pd.DataFrame", score: str = "ARI of predict") -> "pd.Dat
         Columns ``method``, the numbers of links, and ``seconds``; the best method first. A method that uses no links
         has the same mean for all numbers of links.
     """
-    scored = _scored(table, score)
-    by_data = scored.groupby(["method", "data", "n_links"])["score"].mean()
+    by_data = scored(table, score).groupby(["method", "data", "n_links"])["score"].mean()
     wide = by_data.groupby(["method", "n_links"]).mean().unstack("n_links")
     wide["seconds"] = table.groupby("method")["seconds"].mean()
     return wide.sort_values(wide.columns[-2], ascending=False).reset_index()
@@ -67,7 +66,7 @@ def against_rivals(table: "pd.DataFrame", ours: str = "auto", score: str = "ARI 
     """
     import pandas as pd
 
-    means = _scored(table, score).groupby(["data", "n_links", "method"])["score"].mean().unstack("method")
+    means = scored(table, score).groupby(["data", "n_links", "method"])["score"].mean().unstack("method")
     rivals = means.drop(columns=[name for name in OURS if name in means])
     best, rival = rivals.max(axis=1), rivals.idxmax(axis=1)
     found = pd.DataFrame({"ours": means[ours], "best": best, "rival": rival, "behind": means[ours] - best < -BEHIND})
@@ -107,11 +106,19 @@ def mean_curves(table: "pd.DataFrame") -> Figure:
         # Names at the ends of the curves, far enough apart to be readable.
         place = min([heights[-1], *(end - 0.022 for end in ends)])
         ends.append(place)
-        axes.text(numbers[-1] * 1.05, place, style.name, color=style.colour, va="center", fontsize=8)
+        axes.annotate(
+            style.name,
+            (numbers[-1] * 1.02, heights[-1]),
+            (numbers[-1] * 1.16, place),
+            color=style.colour,
+            va="center",
+            fontsize=8,
+            arrowprops={"arrowstyle": "-", "color": style.colour, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0},
+        )
     axes.set_xscale("log")
     axes.set_xticks(numbers, [f"{number:g}" for number in numbers])
     axes.minorticks_off()
-    axes.set_xlim(numbers[0] * 0.9, numbers[-1] * 1.9)
+    axes.set_xlim(numbers[0] * 0.9, numbers[-1] * 2.1)
     axes.set_xlabel("links between random pairs of points")
     axes.set_ylabel("adjusted Rand index of predict, mean of the data sets")
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
@@ -120,8 +127,20 @@ def mean_curves(table: "pd.DataFrame") -> Figure:
     return figure
 
 
-def _scored(table: "pd.DataFrame", score: str) -> "pd.DataFrame":
-    """Runs with a column ``score``; runs of methods that use no links are repeated for each number of links."""
+def scored(table: "pd.DataFrame", score: str) -> "pd.DataFrame":
+    """Runs with a column ``score``; runs of methods that use no links are repeated for each number of links.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Runs of the experiment ``fewest-links``.
+    score : str
+        A name in `SCORES`.
+
+    Returns
+    -------
+    DataFrame
+    """
     import pandas as pd
 
     column, other = SCORES[score]

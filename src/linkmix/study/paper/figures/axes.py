@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 EMPTY = 0.3
@@ -110,17 +111,18 @@ def grid(spans: Sequence[Spans | None]) -> tuple[Figure, list[Panel]]:
     n_panels = len(spans)
     columns = min(2 if n_panels == 4 else 3, n_panels)
     rows = math.ceil(n_panels / columns)
-    figure = Figure(figsize=(max(3.7 * columns, 5.5) + 0.5, 2.9 * rows + 0.9), layout="constrained")
-    cells = figure.add_gridspec(rows, columns)
+    size = (max(3.7 * columns, 5.5) + 0.5, 2.9 * rows + 0.9)
+    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(hspace=0.0))
+    # Two rows of cells for each row of panels, so that the panels of a column are equally wide, broken or not.
+    cells = figure.add_gridspec(2 * rows, columns, height_ratios=[4, 1] * rows)
     panels = []
     for number, limits in enumerate(spans):
-        cell = cells[number // columns, number % columns]
+        row, column = 2 * (number // columns), number % columns
         if limits is None or len(limits) == 1:
-            panel = Panel(figure.add_subplot(cell))
+            panel = Panel(figure.add_subplot(cells[row : row + 2, column]))
         else:
-            parts = cell.subgridspec(2, 1, height_ratios=[4, 1], hspace=0.0)
-            upper = figure.add_subplot(parts[0])
-            panel = Panel(upper, figure.add_subplot(parts[1], sharex=upper))
+            upper = figure.add_subplot(cells[row, column])
+            panel = Panel(upper, figure.add_subplot(cells[row + 1, column], sharex=upper))
         for ax, (low, high) in zip(reversed(panel.axes), limits or (), strict=False):
             ax.set_ylim(low, high)
         panels.append(panel)

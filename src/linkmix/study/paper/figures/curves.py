@@ -385,8 +385,10 @@ def _draw_key(
             drawn.setdefault(label, handle)
     labels = [STYLES[method].name for method in methods if STYLES[method].name in drawn]
     handles = [drawn[label] for label in labels]
-    seeds = sorted({int(runs_with(table, name, kind)["seed"].nunique()) for name in data_names})
-    runs = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    parts = [runs_with(table, name, kind) for name in data_names]
+    counts = [part.loc[part["method"] == method, "seed"].nunique() for part in parts for method in methods]
+    least, most = min(filter(None, counts), default=0), max(counts)  # a method may have no runs on some data
+    runs = f"{least}" if least == most else f"{least} to {most}"
     handles += [handle for handle, _ in more]
     labels += [label for _, label in more]
     bands = "bands: standard deviations" if ours is None else f"band of {STYLES[ours].name}: standard deviation"
@@ -394,7 +396,7 @@ def _draw_key(
     figure.legend(
         handles,
         labels,
-        title=f"Lines: means of {runs} runs; {bands}",
+        title=f"Lines: means of {runs} run{'' if runs == '1' else 's'}; {bands}",
         loc="outside lower center",
         ncols=max(1, min(len(handles), int(figure.get_figwidth() / width))),
         frameon=False,

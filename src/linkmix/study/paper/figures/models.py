@@ -28,7 +28,7 @@ def wrong_model() -> Figure:
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     shown = (("(a) the likeliest model", likely), ("(b) the model that is wanted", wanted))
     for ax, (name, model) in zip(panels, shown, strict=True):
-        draw_mixture(ax, model, X)
+        draw_mixture(model, X, ax=ax)
         ax.set_title(f"{name}: log-likelihood {model.score(X) * len(X):.1f}", fontsize=11)
         ax.set_aspect("equal")
     return figure

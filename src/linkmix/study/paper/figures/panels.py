@@ -28,7 +28,7 @@ def toy_panels() -> Figure:
     fits, links = synthetic.toy_fits(X), synthetic.TOY_LINKS
     figure, panels, legend = _five_panels((10.4, 6.0))
     panels[0].set_title("(a) truth and start")
-    draw_points(panels[0], X, y[:, None] == np.arange(2))
+    draw_points(X, y[:, None] == np.arange(2), ax=panels[0])
     _draw_start(panels[0], X[list(synthetic.TOY_START)], "x")
     shown = (
         ("GMM", fits["none"], None),
@@ -89,7 +89,7 @@ def _moons_panels(
     figure, panels, legend = _five_panels((10.4, 5.0))
     for ax, title in zip(panels, ("(a) truth, start for K = 1", "(b) start for K = 2"), strict=False):
         ax.set_title(title)
-        draw_points(ax, X, y[:, None] == np.arange(2))
+        draw_points(X, y[:, None] == np.arange(2), ax=ax)
     _draw_start(panels[0], X[list(start)], "x")
     for rows, marker in zip(clusters, "s^", strict=True):
         _draw_start(panels[1], X[list(rows)], marker)
@@ -132,7 +132,7 @@ def digits_scatter(sets: Mapping[str, tuple[Floats, Array]]) -> Figure:
         if X.shape[1] != 2:
             raise ValueError(f"data {name!r} has {X.shape[1]} columns: give its first two principal components")
         classes = np.unique(y)
-        draw_points(ax, X, y[:, None] == classes, size=7)
+        draw_points(X, y[:, None] == classes, ax=ax, size=7)
         for points in ax.collections:
             points.set_rasterized(True)  # thousands of markers would make a huge SVG
             points.set_alpha(0.7)
@@ -196,11 +196,11 @@ def _draw_result(ax: Axes, title: str, model: LinkMixture, X: Floats, y: Ints, l
     labels = model.predict(X)
     errors = synthetic.count_errors(y, labels)
     numbers = [0, 1] if np.sum(labels != y) == errors else [1, 0]
-    draw_mixture(ax, model, X, numbers=numbers)
+    draw_mixture(model, X, ax=ax, numbers=numbers)
     for points in ax.collections:
         points.set_zorder(3.5)  # above the ellipses, whose halos would hide some of the few points
     if links is not None:
-        draw_links(ax, X, links)
+        draw_links(X, links, ax=ax)
     ax.set_title(f"{title}: {errors} error{'' if errors == 1 else 's'}")
 
 

@@ -67,6 +67,7 @@ STYLES: dict[str, Style] = {
     "em-pc": Style("EM-PC", "#CC79A7", "D", DASHED),
     "ppc": Style("PPC", "#A6761D", "v", DASH_DOT),
     "ppc-soft": Style("PPC, 1 nat", "#A6761D", "1", DASHED),
+    "soft-chunklets": Style("Soft chunklets", "#009E73", "v", DASH_DOT),
     "spectral": Style("SC", "#8C564B", "", DASH_DOT),
     "sskk": Style("SSKK", "#E69F00", "P", DASHED),
     "sskk-original": Style("SSKK, published weight", "#E69F00", "x", DASH_DOT),

@@ -11,6 +11,7 @@ import logging
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -67,7 +68,9 @@ def compared(one: Any, labels: np.ndarray, other: Any, other_labels: np.ndarray)
 def cluster() -> Iterator[Client]:
     """Two worker processes, which are started again when they die."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    dask.config.set({"distributed.deploy.lost-worker-timeout": "600s"})  # after 15 s a slow one would be given up
+    patience = ["distributed.deploy.lost-worker-timeout", "distributed.comm.timeouts.connect"]
+    patience += ["distributed.comm.timeouts.tcp", "distributed.scheduler.worker-ttl"]
+    dask.config.set(dict.fromkeys(patience, "3600s"))  # a busy machine takes minutes to start a worker
     quiet: Any = {"dashboard_address": None, "worker_dashboard_address": None, "silence_logs": logging.CRITICAL}
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **quiet) as local, Client(local) as client:
         yield client
@@ -76,7 +79,7 @@ def cluster() -> Iterator[Client]:
 def alive(client: Client) -> list[int]:
     """Process ids of two workers, as soon as there are so many."""
     while True:
-        client.wait_for_workers(2, timeout=600)
+        client.wait_for_workers(2, timeout=3600)
         found = client.run(os.getpid, on_error="ignore")
         if len(found) == 2:  # the scheduler may not know yet that one is dead
             return sorted(found.values())
@@ -98,7 +101,7 @@ def fitted(client: Client, spread: da.Array, links: Links, kind: tuple[bool, boo
 
 
 def torture(n_kills: int, seed: int = 0, n_rows: int = 6000) -> dict[str, float]:
-    """Kill so many workers; counts fits, kills and fits that ended differently."""
+    """Kill so many workers; counts fits, kills and fits that ended differently, and prints them after each fit."""
     chance = random.Random(seed)
     X, links = problem(n_rows)
     told: dict[str, float] = dict.fromkeys(["fits", "kills", "during the fit", "failures"], 0)
@@ -131,6 +134,7 @@ def torture(n_kills: int, seed: int = 0, n_rows: int = 6000) -> dict[str, float]
                 timer.join()
             told["failures"] += difference > TOLERANCE
             told["largest difference"] = max(told["largest difference"], difference)
+            print(told, flush=True)
     return told
 
 
@@ -140,4 +144,4 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=6000)
     given = parser.parse_args()
-    print(torture(given.kills, given.seed, given.rows))
+    sys.exit(torture(given.kills, given.seed, given.rows)["failures"] > 0)

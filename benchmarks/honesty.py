@@ -244,8 +244,8 @@ def diagram(arguments: argparse.Namespace) -> None:
     """Draw the reliability diagram."""
     from matplotlib.figure import Figure
 
+    from linkmix.basics.palette import COLOURS, INK
     from linkmix.plots.figures import save_picture
-    from linkmix.plots.palette import COLOURS, INK
 
     names = list(available(arguments.data))
     draws = range(arguments.first, arguments.first + arguments.draws)

@@ -12,6 +12,9 @@ if threading.current_thread() is threading.main_thread() and signal.getsignal(si
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+collect_ignore = ["user_script.py"]  # for type checkers: not a module to run
+
+
 # Hypothesis draws new examples in every local run. On CI they are fixed, so that it cannot fail by chance.
 settings.register_profile("linkmix", deadline=None, derandomize=os.environ.get("CI") == "true", print_blob=True)
 settings.load_profile("linkmix")

@@ -26,6 +26,9 @@ SIZES = [0, 100, 300, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000] if M
 """Bytes of the longest file that can be written."""
 MEGABYTES = [1, 2, 4, 8, 16, 24, 32, 48, 60, 80, 100, 130, 150, 200, 300, 500] if MANY else [4, 400]
 """Memory beyond that of a process without any work."""
+COLD_MEGABYTES = [40, *range(50, 1300, 50)] if MANY else [100, 650, 800]
+"""Memory of a process that has still to import everything. OpenBLAS, which tries for ever where it gets no memory, hung
+at 800 on two processors."""
 RULE = """import json, sys
 for line in sys.stdin:
     question = json.loads(line)
@@ -119,6 +122,26 @@ def test_too_little_memory_is_said_and_leaves_no_half_result(tmp_path, megabytes
     assert ended.is_clear, f"{megabytes} MB: {ended.code}\n{ended.said}"
     made = sorted(contents(tmp_path / "out")) if (tmp_path / "out").exists() else []
     assert made == ([] if ended.code else ["labels.csv", "model.linkmix", "report.html"])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits the address space")
+@pytest.mark.parametrize("megabytes", COLD_MEGABYTES)
+def test_too_little_memory_is_said_from_the_start(fitted, tmp_path, megabytes):
+    code = f"""import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({megabytes * MB}, {megabytes * MB}))
+from linkmix.app.cli import main
+main(sys.argv[1:])"""
+    command = [sys.executable, "-c", code, "fit", str(fitted / "points.csv"), "--classes", "3", "--out", "out"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    made = sorted(contents(tmp_path / "out")) if (tmp_path / "out").exists() else []
+    if found.returncode == 0:
+        assert made == ["labels.csv", "model.linkmix", "report.html"]
+        return
+    assert found.returncode == 2, found
+    assert found.stderr.splitlines()[-1].startswith("Error: there is not enough memory ("), found.stderr
+    assert "raise the limit of this process (ulimit -v)" in found.stderr
+    assert "Traceback" not in found.stderr, found.stderr
+    assert made == []
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")

@@ -16,7 +16,8 @@ help:
 	@echo "make reproduce  run the experiments of the paper, 100 trials each, into results/; goes on where it was stopped"
 	@echo "make sanitize  run the tests of the native core and CALLS=50000 random calls under the address and"
 	@echo "               undefined-behaviour sanitizers; SEED=0 is the first seed of the calls"
-	@echo "make torture    try EXAMPLES=10000 random problems and damaged files, and kill servers and commands KILLS=200 times"
+	@echo "make torture    try EXAMPLES=10000 random problems and damaged files, and kill servers, commands"
+	@echo "                and workers KILLS=200 times"
 	@echo "make lowest  run the tests of the library with the lowest versions of all that it needs"
 	@echo "make lock    write requirements-dev.lock anew, with the newest versions of all that make test needs"
 	@echo "make wheels  build the source distribution and the wheels of all systems into dist/, and try them"
@@ -73,9 +74,10 @@ sanitize: $(VENV)/.installed-dev
 EXAMPLES ?= 10000
 KILLS ?= 200
 torture: $(VENV)/.installed-dev
-	OMP_NUM_THREADS=1 LINKMIX_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/faults
+	OMP_NUM_THREADS=1 LINKMIX_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n 2 tests/faults
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.label_server --kills $(KILLS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.kills --fit $$(($(KILLS) / 2)) --compare $$(($(KILLS) * 3 / 10)) --reproduce $$(($(KILLS) / 5))
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.dask_kills --kills $$(($(KILLS) / 4))
 
 # The lower bounds of pyproject.toml, in an environment of its own; the tools of the tests are the newest ones.
 LOWEST := build/lowest
@@ -96,15 +98,18 @@ lock: $(VENV)/pyvenv.cfg
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --upgrade --no-header --no-annotate \
 		--no-emit-index-url --no-emit-package linkmix pyproject.toml >> requirements-dev.lock
 
-# The wheel of this system is installed into an environment of its own, and tried without the sources.
+# The wheel of this system is installed into an environment of its own, and tried without the sources. The cibuildwheel
+# of the workflow reads its settings, so that a version that does not know them is found here.
 WHEEL := build/wheel
+CIBUILDWHEEL = $(shell sed -n 's/.*cibuildwheel@v//p' .github/workflows/wheels.yml)
 wheels: $(VENV)/pyvenv.cfg
-	$(PIP_INSTALL) auditwheel build check-jsonschema twine ziglang zizmor
+	$(PIP_INSTALL) auditwheel build check-jsonschema cibuildwheel==$(CIBUILDWHEEL) twine ziglang zizmor
 	rm -rf dist $(WHEEL)
 	mkdir -p $(WHEEL)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/zizmor --offline --config .github/zizmor.yml .github/workflows
+	$(BIN)/cibuildwheel --print-build-identifiers --platform linux
 	$(BIN)/python packaging/wheels.py --out dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/auditwheel show dist/*manylinux2014_x86_64.whl

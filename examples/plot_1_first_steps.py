@@ -40,8 +40,8 @@ print(f"links satisfied by labels_: {links_satisfied(model.labels_, links):.0%}"
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), sharex=True, sharey=True, layout="constrained")
 names = ["first component", "second component"]
-plots.draw_mixture(left, without, X, columns=names).set_title("without links")
-plots.draw_mixture(right, model, X, links=links, columns=names).set_title("with 20 links")
+plots.draw_mixture(without, X, ax=left, columns=names).set_title("without links")
+plots.draw_mixture(model, X, ax=right, links=links, columns=names).set_title("with 20 links")
 plt.show()
 
 # %%

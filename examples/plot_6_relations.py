@@ -40,6 +40,6 @@ print(f"relations satisfied by labels_: {links_satisfied(model.labels_, links):.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), sharex=True, sharey=True, layout="constrained")
 names = ["first component", "second component"]
-plots.draw_mixture(left, without, X, columns=names).set_title("without relations")
-plots.draw_mixture(right, model, X, columns=names).set_title("with 20 triples")
+plots.draw_mixture(without, X, ax=left, columns=names).set_title("without relations")
+plots.draw_mixture(model, X, ax=right, columns=names).set_title("with 20 triples")
 plt.show()

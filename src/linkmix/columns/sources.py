@@ -6,9 +6,10 @@ does not come from is never imported.
 
 import sys
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+from scipy.sparse import issparse
 
 from linkmix.basics.arrays import Floats
 from linkmix.columns.objects import (
@@ -50,7 +51,11 @@ def is_table(X: object) -> bool:
     >>> is_table({"height": [1.8, 1.6]}), is_table([[1.8], [1.6]])
     (True, False)
     """
-    return isinstance(X, Mapping) or _home(X, _TABLES) != ""
+    return _is_mapping(X) or _home(X, _TABLES) != ""
+
+
+def _is_mapping(X: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(X, Mapping) and not issparse(X)  # a dok_matrix of SciPy 1.14 is a dict
 
 
 def needs_recipe(X: object) -> bool:
@@ -72,7 +77,7 @@ def needs_recipe(X: object) -> bool:
     >>> needs_recipe(table), needs_recipe(table[["height", "smokes"]])
     (True, False)
     """
-    if isinstance(X, Mapping):
+    if _is_mapping(X):
         return True
     match _home(X, _TABLES):
         case "pandas":
@@ -148,7 +153,7 @@ def columns_of(table: Any) -> dict[str, Any]:
 
 def _columns_of(table: Any) -> tuple[list[str], list[Any]]:
     """Names and columns, also of a table that has a name twice."""
-    match "mapping" if isinstance(table, Mapping) else _home(table, _TABLES):
+    match "mapping" if _is_mapping(table) else _home(table, _TABLES):
         case "mapping":
             names, columns = list(table), list(table.values())
         case "pandas":

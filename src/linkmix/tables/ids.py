@@ -103,8 +103,9 @@ class TextIds(IdColumn):
             some = np.concatenate([block[block % n_parts == part] for _, block in _blocks(codes)])
             some.sort()
             repeated = some[1:][some[1:] == some[:-1]]
-            if len(repeated):
-                rows += [first + np.flatnonzero(np.isin(block, repeated)) for first, block in _blocks(codes)]
+            for first, block in _blocks(codes) if len(repeated) else ():
+                # By sorting: for codes that differ this much, NumPy 2.0 fails where it tries the other way.
+                rows.append(first + np.flatnonzero(np.isin(block, repeated, kind="sort")))
         return np.unique(np.concatenate(rows))
 
     def _codes(self, empty: list[Ints]) -> Iterator[Array]:

@@ -287,21 +287,29 @@ def _dense(B: Deflated, factor: Floats, n_wanted: int) -> tuple[Floats, Floats]:
 
 
 @dataclass
-class FeatureGraph:
-    """Similarities A = F F' - I of low rank, exactly, without an n x n matrix."""
+class _LowRankGraph:
+    """Similarities A = F F' minus a diagonal, without an n x n matrix."""
 
     features: Floats  # F, (n, m)
 
     def __post_init__(self) -> None:
-        self.degrees: Floats = self.features @ self.features.sum(axis=0) - 1.0
-        self._diagonal = 1.0 + 1.0 / self.degrees  # E in L = E - G G'
+        sums = self.features @ self.features.sum(axis=0)
+        self.degrees: Floats = self._degrees_of(sums)
+        self._diagonal = 1.0 + (sums - self.degrees) / self.degrees  # E in L = E - G G'
         self._scaled = self.features / np.sqrt(self.degrees)[:, None]  # G = D^-1/2 F
 
+    def _degrees_of(self, sums: Floats) -> Floats:
+        return sums - 1.0  # the diagonal of F F' is one
+
     def laplacian(self, vectors: Floats) -> Floats:
-        """L v, without an n x n matrix."""
+        """L v."""
         product: Floats = self._diagonal[:, None] * vectors
         product -= self._scaled @ (self._scaled.T @ vectors)
         return product
+
+
+class FeatureGraph(_LowRankGraph):
+    """Similarities A = F F' - I of low rank, exactly."""
 
     def top(self, B: Deflated, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
         """Solve by Lanczos, with C = E^1/2 (I + P (w^1/2 - I) P'), so that C C' = L + u u'."""
@@ -326,8 +334,7 @@ class FeatureGraph:
         return SimilarityGraph(similarity).top(B, n_wanted, random)
 
 
-@dataclass
-class LandmarkGraph:
+class LandmarkGraph(_LowRankGraph):
     """Similarities from landmarks: A = F F' minus a diagonal that makes the diagonal of A zero, as far as possible.
 
     On vectors orthogonal to F and to the unit vectors of the linked points, L is the identity and B is minus the
@@ -335,25 +342,14 @@ class LandmarkGraph:
     points there are.
     """
 
-    features: Floats  # F, (n, m)
-
     @classmethod
     def of(cls, X: Floats, n_landmarks: int, random: RandomState) -> "LandmarkGraph":
         """Draw landmarks among the points."""
         return cls(landmark_map(X, n_landmarks, random).features)
 
-    def __post_init__(self) -> None:
-        sums = self.features @ self.features.sum(axis=0)
+    def _degrees_of(self, sums: Floats) -> Floats:
         # A point far from all landmarks would have a degree near zero, or a negative one.
-        self.degrees: Floats = np.maximum(sums - 1.0, 0.01 * max(float(sums.mean()), 1.0))
-        self._diagonal = 1.0 + (sums - self.degrees) / self.degrees  # of L + G G'
-        self._scaled = self.features / np.sqrt(self.degrees)[:, None]  # G = D^-1/2 F
-
-    def laplacian(self, vectors: Floats) -> Floats:
-        """L v, without an n x n matrix."""
-        product: Floats = self._diagonal[:, None] * vectors
-        product -= self._scaled @ (self._scaled.T @ vectors)
-        return product
+        return np.maximum(super()._degrees_of(sums), 0.01 * max(float(sums.mean()), 1.0))
 
     def top(self, B: Deflated, n_wanted: int, random: RandomState) -> tuple[Floats, Floats]:
         """Solve in the span of the linked points' unit vectors, the features and the null vector."""

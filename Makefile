@@ -89,7 +89,7 @@ lowest: $(VENV)/pyvenv.cfg
 	$(BIN)/python -m venv $(LOWEST)
 	$(BIN)/uv pip install --python $(LOWEST)/bin/python --resolution lowest-direct \
 		'.[app,dask,experiments,parquet,xlsx]'
-	$(BIN)/uv pip install --python $(LOWEST)/bin/python pytest pytest-xdist hypothesis polars==1.0.0
+	$(BIN)/uv pip install --python $(LOWEST)/bin/python pytest pytest-xdist hypothesis polars==1.10.0
 	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 -W ignore::DeprecationWarning -W ignore::pytest.PytestRemovedIn10Warning $(LOWEST_TESTS)
 
 lock: $(VENV)/pyvenv.cfg

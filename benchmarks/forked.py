@@ -19,6 +19,7 @@ from typing import Any
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["benchmarks.forked_imports"])
+os.environ["OMP_NUM_THREADS"] = "1"  # the OpenMP of scikit-learn hangs in processes that are forked
 MB = 2**20
 
 

@@ -49,7 +49,7 @@ BAD = [
     ("a kind of what is left out", POINTS, None, ["--as", "x=number", "--leave-out", "x"], "'x' is left out and also chosen"),
     ("no such sheet", POINTS, None, ["--columns", "q", "--as", "q=number", "--id", "q"], "there is no column 'q'"),
     ("nothing as a feature", "id,x,n\na,1,\nb,2,\n", None, ["--columns", "n"], "points.csv, column 'n': has no value in any"),
-    ("missing value, k-means", "id,x\na,1\nb,\nc,4\nd,5\n", None, ["--method", "pck-means"], "column 'x': 1 values are missing, "),
+    ("missing value, k-means", "id,x\na,1\nb,\nc,4\nd,5\n", None, ["--method", "pck-means"], "column 'x': 1 value is missing, that of id 'b', "),
     ("a folder", None, None, ["FOLDER"], "is a folder without files"),
     ("no such file", None, None, ["gone.csv"], "gone.csv: No such file or directory: check the name"),
     ("false Parquet", None, None, ["false.parquet"], "false.parquet: is not a complete Parquet file"),

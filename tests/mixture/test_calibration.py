@@ -232,9 +232,10 @@ def judged(P, n_right, n_wrong):
     return Links(must, cannot)
 
 
-def interval(mean, low, high):
+def interval(mean, low, high, links_per_point):
     """With a wider upper part, for the links that refits had not seen."""
-    return low, min(1.0, mean + SETTINGS.upwards * (high - mean))
+    upwards = SETTINGS.upwards + SETTINGS.upwards_dense * min(1.0, links_per_point)
+    return low, min(1.0, mean + upwards * (high - mean))
 
 
 @pytest.mark.parametrize(("n_right", "n_wrong"), [(10, 2), (40, 10), (30, 30), (60, 0)])
@@ -249,7 +250,8 @@ def test_the_quality_is_a_beta_posterior_for_certain_links(n_right, n_wrong):
     b = SETTINGS.counted * n_wrong + SETTINGS.implied * 0.18
     posterior = beta(a, b)
     assert found.pairs_right == pytest.approx(posterior.mean(), abs=2e-3)
-    assert (found.low, found.high) == pytest.approx(interval(posterior.mean(), *posterior.ppf([0.05, 0.95])), abs=4e-3)
+    ends = interval(posterior.mean(), *posterior.ppf([0.05, 0.95]), (n_right + n_wrong) / len(P))
+    assert (found.low, found.high) == pytest.approx(ends, abs=4e-3)
     assert found.n_links == n_right + n_wrong
 
 
@@ -270,7 +272,8 @@ def test_unsure_links_count_for_less():
     found, certain = quality(P, [left_out(log_joint, unsure)]), quality(P, [left_out(log_joint, plain)])
     assert found.pairs_right == pytest.approx(posterior @ grid, abs=2e-3)
     ends = np.interp([0.05, 0.95], np.cumsum(posterior), grid)
-    assert (found.low, found.high) == pytest.approx(interval(posterior @ grid, *ends), abs=4e-3)
+    ends = interval(posterior @ grid, *ends, (plain.n_must + plain.n_cannot) / len(P))
+    assert (found.low, found.high) == pytest.approx(ends, abs=4e-3)
     assert found.high - found.low > certain.high - certain.low
 
 

@@ -73,6 +73,7 @@ def test_projected_labels_meet_every_constraint(seed, n, n_classes, scale):
     assert np.abs(multipliers * loose).max() <= 1e-6
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # SciPy 1.14
 def test_projection_is_the_closest_feasible_point():
     rng = np.random.default_rng(0)
     pairs, log_p = np.array([(0, 1), (1, 2), (0, 2)]), log_posterior(rng, 3, 3, 2.0)

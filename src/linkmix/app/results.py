@@ -218,11 +218,21 @@ class Written:
 
 
 def ready(folder: Path) -> None:
-    """Create the folder and check that files can be written to it, before hours of work."""
+    """Create the folder, check that files can be written to it, and repair what a killed process has left."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
-        pass
+    check_writable(folder)
     recover(folder)
+
+
+def check_writable(folder: Path) -> None:
+    """Check before hours of work that files can be written to a folder; one that does not exist is not yet created."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        error.filename = str(folder)
+        raise
 
 
 def write(

@@ -44,6 +44,10 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
         with place.open("rb+") as file:
             os.fsync(file.fileno())
         place.replace(target)
+    except OSError as error:
+        if error.filename is not None and os.fspath(error.filename) == str(place):
+            error.filename = str(target)  # which is the file that the reader knows
+        raise
     finally:
         place.unlink(missing_ok=True)
 

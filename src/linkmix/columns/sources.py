@@ -266,7 +266,7 @@ def _from_polars(column: Any) -> Values:
         return from_array(column.to_numpy())
     if kind in (pl.List, pl.Array) and kind.inner.is_numeric():
         filled = column.drop_nulls()
-        lengths = (filled.list if kind == pl.List else filled.arr).len().to_numpy()
+        lengths = (filled if kind == pl.List else filled.arr.to_list()).list.len().to_numpy()
         flat = filled.explode().cast(pl.Float64).to_numpy() if len(filled) else np.empty(0)
         return equal_vectors(column.is_not_null().to_numpy(), lengths, flat)
     if kind == pl.Categorical or kind == pl.Enum:

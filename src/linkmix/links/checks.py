@@ -13,7 +13,7 @@ from linkmix.basics.arrays import Array, Ints
 from linkmix.basics.errors import LinkConflict
 from linkmix.links.links import Links
 from linkmix.links.reading import as_list, is_missing
-from linkmix.links.table import ENDS, NEEDED
+from linkmix.links.table import ENDS
 
 NO_LINKS = Links()
 NO_CLASS = -2
@@ -57,8 +57,26 @@ def as_links(
 def is_table_of_links(given: object) -> bool:
     """Whether this may be a table of links: a data frame, or a mapping with the columns of one."""
     if isinstance(given, Mapping):
-        return set(NEEDED) <= set(given) or _has_ends(given)
+        return _has_ends(given)
     return hasattr(given, "columns")
+
+
+def check_y(y: Any, n_rows: int) -> None:
+    """Raise an error if y cannot be labels. Complete labels are ignored, so links in their place would be as well."""
+    if y is None:
+        return
+    names = getattr(y, "column_names", getattr(y, "columns", y if isinstance(y, Mapping) else ()))
+    if isinstance(y, Links) or _has_ends(names):
+        raise ValueError(f"y, the second argument, is for known labels, got {type(y).__name__}: pass it as links=")
+    try:
+        shape = np.shape(y)
+    except ValueError:  # lists of different lengths
+        shape = (len(y), 0)
+    if shape[:1] != (n_rows,) or shape[1:] not in ((), (1,)):
+        raise ValueError(
+            f"y has shape {shape} for {n_rows} points: give one label for each, -1 or None for unknown; links are "
+            "passed as links="
+        )
 
 
 def check_ids(ids: Iterable[Hashable] | None, n_rows: int) -> None:
@@ -67,9 +85,9 @@ def check_ids(ids: Iterable[Hashable] | None, n_rows: int) -> None:
         raise ValueError(f"ids has {n} entries for {n_rows} points: give the id of each row of X, in their order")
 
 
-def _has_ends(given: Mapping[Any, Any]) -> bool:
+def _has_ends(columns: Iterable[object]) -> bool:
     """Whether two columns have names by which the two ends of links are known."""
-    names = {name.lower() for name in given if isinstance(name, str)}
+    names = {name.lower() for name in columns if isinstance(name, str)}
     return any(set(pair) <= names for pair in ENDS)
 
 

@@ -34,10 +34,7 @@ def read_pairs(name: str, given: ArrayLike) -> Ints:
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(f"{name} has shape {pairs.shape}: give pairs of row numbers, such as [(0, 1), (2, 5)]")
     if pairs.dtype.kind not in "iu":
-        raise ValueError(
-            f"{name} holds {pairs.dtype}, {name}[0] is {tuple(pairs[0].tolist())}: "
-            "give row numbers of an integer type, for example with astype(int)"
-        )
+        raise ValueError(f"{name} holds {pairs.dtype}, {name}[0] is {tuple(pairs[0].tolist())}: {_way_to_rows(pairs)}")
     outside = (pairs < 0) | (pairs > LARGEST_ROW)
     if (position := first_true(outside.any(axis=1))) is not None:
         raise ValueError(
@@ -57,10 +54,7 @@ def read_sets(name: str, given: ArrayLike) -> Ints:
     if sets.ndim != 2 or sets.shape[1] < 2:
         raise ValueError(f"{name} has shape {sets.shape}: give sets of row numbers, such as [(0, 1, 2), (3, 4, 5)]")
     if len(sets) and sets.dtype.kind not in "iu":
-        raise ValueError(
-            f"{name} holds {sets.dtype}, {name}[0] is {tuple(sets[0].tolist())}: "
-            "give row numbers of an integer type, for example with astype(int)"
-        )
+        raise ValueError(f"{name} holds {sets.dtype}, {name}[0] is {tuple(sets[0].tolist())}: {_way_to_rows(sets)}")
     if (position := first_true(((sets < 0) | (sets > LARGEST_ROW)).any(axis=1))) is not None:
         raise ValueError(
             f"{name}[{position}] is {tuple(sets[position].tolist())}: give row numbers from 0 to {LARGEST_ROW}"
@@ -155,6 +149,15 @@ def check_hashable(values: Iterable[Any], where: Callable[[int], str]) -> None:
             hash(value)
         except TypeError:
             raise ValueError(f"{where(i)} is {value!r}: give something hashable, such as a text or number") from None
+
+
+def _way_to_rows(given: Array) -> str:
+    """What to do about row numbers of another type: texts are ids."""
+    if any(isinstance(value, str) for value in given.ravel().tolist()):
+        return (
+            "give row numbers, or links by ids to Links.from_table, such as {'a': ['x'], 'b': ['y'], 'kind': ['must']}"
+        )
+    return "give row numbers of an integer type, for example with astype(int)"
 
 
 def is_missing(value: Any) -> bool:

@@ -15,7 +15,7 @@ from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.checks import check_sample_weight
 from linkmix.basics.errors import DegenerateCluster
 from linkmix.data.blocks import Source
-from linkmix.links.checks import LinksLike, as_links, check_ids, check_known_labels
+from linkmix.links.checks import LinksLike, as_links, check_ids, check_known_labels, check_y
 from linkmix.links.names import check_names, number_names
 from linkmix.links.reading import read_random_state
 from linkmix.mixture.calibration import LeftOut, Quality, level, quality, temperatures, tempered
@@ -113,13 +113,14 @@ def calibrate(
     >>> float(found.predict_proba(X).max(axis=1).mean()) < float(found.model.predict_proba(X).max(axis=1).mean())
     True
     >>> print(found.quality)
-    About 93 % of all pairs are judged as you would (86 to 99 %), from 60 links.
+    About 93 % of all pairs are judged as you would (86 to 100 %), from 60 links.
     """
     _check(model, X)
     given = as_links(model.links if links is None else links, ids=ids, X=X).distinct()
     points: Any = X if hasattr(X, "shape") else np.asarray(X)  # a data frame keeps its names of columns
     n = len(points)
     check_ids(ids, n)
+    check_y(y, n)
     given.check_rows(n)
     weights = check_sample_weight(sample_weight, n)
     numbers, names = number_names(y, n, getattr(model, "_names", ()))

@@ -57,6 +57,9 @@ class CalibrationSettings:
     upwards : float
         The upper part of the interval of the quality is so many times as wide: refits saw fewer links than the model
         that they speak for, which is a little better.
+    upwards_dense : float
+        What each link per point adds to that, up to one link per point: if most points have links, a model learns much
+        from the last fifth of them.
     """
 
     middle: float = 0.51
@@ -67,6 +70,7 @@ class CalibrationSettings:
     counted: float = 0.6
     implied: float = 12.0
     upwards: float = 1.2
+    upwards_dense: float = 1.0
 
 
 SETTINGS = CalibrationSettings()
@@ -288,7 +292,8 @@ def quality(
     posterior /= posterior.sum()
     low, high = np.interp([0.05, 0.95], np.cumsum(posterior), shares_right).tolist()
     pairs_right = float(posterior @ shares_right)
-    high = min(1.0, pairs_right + settings.upwards * (high - pairs_right))
+    upwards = settings.upwards + settings.upwards_dense * min(1.0, n_said / len(probabilities))
+    high = min(1.0, pairs_right + upwards * (high - pairs_right))
     same, truly_same = float(judged_same.mean()), (n_same + settings.implied * share) / (n_said + settings.implied)
     by_chance = same * truly_same + (1 - same) * (1 - truly_same)
     return Quality(pairs_right, low, high, by_chance, n_said)

@@ -34,6 +34,7 @@ from linkmix.links.checks import (
     check_ids,
     check_known_labels,
     check_links,
+    check_y,
 )
 from linkmix.links.names import all_names, check_names, names_of_labels, number_names
 from linkmix.links.reading import read_random_state
@@ -170,6 +171,7 @@ class LinkEstimator(ClusterMixin, BaseEstimator, ABC):
         levels: tuple[int, ...] = () if coded is None else coded.levels
         columns = columns if recipe is None else SeenColumns.of(recipe)
         check_ids(ids, len(points))
+        check_y(y, len(points))
         if bound and rows is None:
             check_bound(given, len(points))
         weights = check_sample_weight(sample_weight, len(points))

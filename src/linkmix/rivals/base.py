@@ -16,7 +16,7 @@ from linkmix.basics.arrays import Floats, Ints
 from linkmix.basics.checks import Constraints, at_least, refuse_sparse
 from linkmix.basics.memory import reserve
 from linkmix.links import Links
-from linkmix.links.checks import LinksLike, as_links, check_ids, check_links
+from linkmix.links.checks import LinksLike, as_links, check_ids, check_links, check_y
 
 
 class Rival(ClusterMixin, BaseEstimator):
@@ -86,6 +86,7 @@ class Rival(ClusterMixin, BaseEstimator):
         given = as_links(links, must_link, cannot_link, ids=ids, rows=rows, X=X)
         points: Floats = validate_data(self, X, dtype=np.float64)
         check_ids(ids, len(points))
+        check_y(y, len(points))
         if len(points) < self.n_classes:
             raise ValueError(
                 f"n_samples={len(points)} is less than n_classes={self.n_classes}: pass more points or ask for fewer"

@@ -13,7 +13,7 @@ from linkmix.couplings import Coupling, Graph, MeanField, Pairwise, Projection, 
 from linkmix.densities import Density
 from linkmix.engine import starts
 from linkmix.engine.fitting import Knowledge, Start
-from linkmix.links.checks import LinksLike, as_links
+from linkmix.links.checks import LinksLike, as_links, check_y
 from linkmix.mixture import LinkMixture
 from linkmix.mixture.door import PointsLike
 from linkmix.mixture.settings import CovarianceType, StartName
@@ -89,6 +89,8 @@ class _RivalMixture(LinkMixture):
     ) -> Self:
         """Fit the mixture. The parameters are those of `LinkMixture.fit`, but `y` is ignored."""
         given = as_links(links, must_link, cannot_link, ids=ids, rows=rows, X=X)
+        points: Any = X
+        check_y(y, points.shape[0] if hasattr(points, "shape") else len(points))
         refuse_useless(type(self).__name__, given, self.uses_must, self.uses_cannot, self.uses_confidence)
         told: dict[str, Any] = {"ids": ids, "must_link": must_link, "cannot_link": cannot_link, "rows": rows}
         return super().fit(X, links=links, sample_weight=sample_weight, **told)

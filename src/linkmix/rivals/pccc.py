@@ -265,7 +265,9 @@ def cheapest_classes(
     add(np.arange(n_points).reshape(n, n_classes), [1.0] * n_classes, 1.0)
     matrix = coo_array(
         (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(n_rows, n_points + n_soft)
-    ).tocsr()
+    ).tocsc()
+    # The milp of SciPy 1.14 takes no other integers.
+    matrix.indptr, matrix.indices = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
     found = milp(
         np.concatenate([costs.ravel(), np.abs(prices)]),
         integrality=np.arange(n_points + n_soft) < n_points,

@@ -17,7 +17,7 @@ from linkmix.links.table import COLUMNS, NEEDED, name_columns, parse_chosen, par
 from linkmix.tables import text
 from linkmix.tables.cells import guarded
 from linkmix.tables.files import TextFile, ending_of, kind_of
-from linkmix.tables.ids import Ids, rows_of
+from linkmix.tables.ids import Ids, RowNumbers, rows_of
 from linkmix.tables.sheets import read_sheet
 from linkmix.tables.sources import ReadAgain, open_file
 from linkmix.tables.text import as_file, quoted, shortened
@@ -360,8 +360,11 @@ def _lines(file: TextFile) -> list[tuple[int, str]]:
 
 def _unknown(end: str | int, ids: Ids) -> str:
     """Say what is wrong with an id that no point has, and which one may be meant."""
-    if isinstance(end, int):
+    if isinstance(end, int) or (isinstance(ids, RowNumbers) and end.isdecimal()):
         return f"there is no row {end}, only {len(ids)} rows, counted from 0: correct it"
+    if isinstance(ids, RowNumbers):
+        hint = "row numbers, since no column is named 'id'"
+        return f"{end!r} is not among the ids of the points ({hint}): name their column (--id, or id=), or correct it"
     plain = end.strip().casefold().lstrip("0")
     alike = next((other for other in ids if other.strip().casefold().lstrip("0") == plain), None)
     hint = f"is it {alike!r}?" if alike is not None else f"ids are such as {ids[0]!r}" if len(ids) else "there are none"

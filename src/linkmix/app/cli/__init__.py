@@ -2,6 +2,7 @@
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -56,6 +57,14 @@ class Commands(click.Group):
         name = cmd_name.replace("-", "_")
         command: click.Command = getattr(import_module(f"{__name__}.{name}"), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command to run; for one that does not exist, the error names the command that may be meant."""
+        if args[0] not in COMMANDS and (alike := get_close_matches(args[0], COMMANDS, 1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {alike[0]!r}?")
+        return super().resolve_command(ctx, args)
 
 
 def print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:

@@ -138,11 +138,11 @@ def ask(
     seed: int,
     folder: Path,
 ) -> None:
-    """Ask which points belong together, here or of a program, the most useful pair first.
+    """Ask which points belong together: you, or a program.
 
-    Two rows of the table POINTS are shown side by side, and a single key answers. Every answer is on the disk before
-    the next question, in the same journal as those of linkmix label: the same command, or the page, goes on where it
-    was. At the end labels, model and report are written, as on the page.
+    Two rows of the table POINTS are shown side by side, the most useful pair first, and a single key answers. Every
+    answer is on the disk before the next question, in the same journal as those of linkmix label: the same command, or
+    the page, goes on where it was. At the end labels, model and report are written, as on the page.
 
     With --answers a program answers: a rule, a language model, a crowd. It reads lines such as {"id": 7, "question":
     "same?", "a": {"name": "anna"}, "b": {"name": "ann"}} and writes lines such as {"id": 7, "answer": "same"}.

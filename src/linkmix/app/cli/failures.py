@@ -77,6 +77,7 @@ def bad_input() -> Iterator[None]:
             errno.EFBIG: ": the file is larger than this system allows: write elsewhere with --out",
             errno.EACCES: ": choose another place, or change its permissions",
             errno.ENOENT: ": check the name",
+            errno.ENOTDIR: ": check the name",
             errno.EADDRINUSE: ": choose another --port, or 0 for any that is free",
         }.get(error.errno or 0, "")
         raise BadInput(f"{place}{error.strerror or error}{remedy}") from None

@@ -46,7 +46,7 @@ MOST_COLUMNS = 2000
     type=Classes(),
     default="auto",
     show_default=True,
-    help="Number of classes; auto takes the smallest number that explains the links about as well as any.",
+    help="Number of classes; auto chooses the one that explains links and points best.",
 )
 @reading_options()
 @click.option(
@@ -135,14 +135,14 @@ def fit(
         from linkmix.app.cli.notes import about
         from linkmix.app.cli.points import only_numbers, read, standardised
         from linkmix.app.models import as_given
-        from linkmix.app.results import Origin, model_notes, ready, results_of, typed, write
+        from linkmix.app.results import Origin, check_writable, model_notes, results_of, typed, write
 
         if known_noise is not None and not noise:
             raise BadInput("--known-noise has no effect without --noise: add --noise")
         model = make(method, classes, seed, settings, try_hard, scale, noise)
         if cluster is not None:
             check_cluster(cluster, model, method)
-        ready(folder)
+        check_writable(folder)
         table, known = read(points, reading, links)
         losses: list[str] = []
         if not method.startswith("auto"):
@@ -163,6 +163,10 @@ def fit(
             else:
                 fit_on(cluster, model, table.files or (points,), table, known, scale, of_noise)
         notes += dict.fromkeys(str(warning.message) for warning in caught if warning.category is not FutureWarning)
+        if classes == "auto":
+            found = len(model.classes_)
+            chosen = "1 class was" if found == 1 else f"{found} classes were"
+            notes.append(f"{chosen} chosen, to explain links and points best; if you know the number, give --classes")
         components = getattr(model, "components_", None)
         if components is not None:
             notes.append(

@@ -93,7 +93,7 @@ def label(
     seed: int,
     folder: Path,
 ) -> None:
-    """Answer questions about points, in a browser, and get named classes.
+    """Answer questions about points in a browser.
 
     Shows points, chosen so that the answer helps most, and asks which of them belong together. Every answer is on the
     disk before the page confirms it, in a journal beside the file of links: whatever happens, the same command

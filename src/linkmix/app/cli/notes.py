@@ -37,8 +37,13 @@ def about(table: "Points", *, chosen: bool) -> list[str]:
         notes.append(f"{len(table.files):,} files are one table, in the order of their names: from {first} to {last}")
     notes += cautions(table, chosen=chosen)
     if table.n_missing:
-        notes.append(f"{table.n_missing:,} values are missing; each class fills them in with what it expects")
+        notes.append(f"{missing_in_words(table.n_missing)}; each class fills in what it expects")
     return notes
+
+
+def missing_in_words(n: int) -> str:
+    """How many values are missing."""
+    return "1 value is missing" if n == 1 else f"{n:,} values are missing"
 
 
 def cautions(table: "Points", *, chosen: bool) -> list[str]:

@@ -41,6 +41,7 @@ def refuse_gaps(points: Path, table: "Points", model: Any, name: str) -> None:
     import numpy as np
     from sklearn.utils import get_tags
 
+    from linkmix.app.cli.notes import missing_in_words
     from linkmix.basics.errors import BadFile
     from linkmix.data.blocks import Blocks
 
@@ -54,10 +55,11 @@ def refuse_gaps(points: Path, table: "Points", model: Any, name: str) -> None:
             row += len(block)
         below, column = np.argwhere(gaps)[0]
         first = table.ids[row + int(below)]
+        which = "that" if table.n_missing == 1 else "the first one"
         raise BadFile(
             points,
-            f"{table.n_missing:,} values are missing, the first one of id {first!r}, and {name} needs all of them: "
-            "fill them in, choose other columns, or use --method auto",
+            f"{missing_in_words(table.n_missing)}, {which} of id {first!r}, and {name} needs all values: fill in "
+            "what is missing, choose other columns, or use --method auto",
             column=table.columns[column],
         )
 

@@ -1,5 +1,6 @@
 """What can go wrong between the page and the server: each is told in its own words, and nothing is lost."""
 
+import asyncio
 import os
 import resource
 import subprocess
@@ -137,6 +138,44 @@ def test_a_bug(browser, tmp_path):
         after(page, lambda: page.keyboard.press("s"))
         message(page, "Saved: same.")
         assert said_in(serving) == [("answer", "same")]
+
+
+def run_and_end_within_a_reply(*arguments):
+    """A server that ends when an answer is saved and half of the reply is on its way."""
+    from starlette.responses import StreamingResponse
+
+    from linkmix.app.label.server import site
+
+    right = site.Site.write
+
+    async def write(self, request):
+        whole = (await right(self, request)).body
+
+        async def half():
+            yield whole[: len(whole) // 2]
+            await asyncio.sleep(0.3)
+            os._exit(1)
+
+        return StreamingResponse(half(), headers={"content-length": str(len(whole))})
+
+    site.Site.write = write
+    label_serving.run(*arguments)
+
+
+def test_half_a_reply(browser, tmp_path):
+    """The answer is sent again, and is one answer."""
+    with (
+        Serving(write_points(tmp_path / "points.csv"), run=run_and_end_within_a_reply) as serving,
+        page_of(browser, serving.url) as page,
+    ):
+        page.keyboard.press("s")
+        assert "1 answer is waiting" in alarm(page, "The server cannot be reached")
+        assert said_in(serving) == [("answer", "same")]
+        serving.run = label_serving.run
+        serving.start()
+        at_peace(page)
+        after(page, lambda: page.keyboard.press("d"))
+        assert said(serving, 2) == [("answer", "same"), ("answer", "different")]
 
 
 def test_an_encrypted_page(browser, tmp_path):

@@ -9,8 +9,11 @@ let given = null;
 
 async function entered(ticket) {
   const headers = { "Content-Type": "application/json", "X-Linkmix": ticket };
-  const response = await fetch("/api/enter", { method: "POST", headers, body: "{}" }).catch(() => null);
-  return response?.ok ? (await response.json()).token : null; // without it the page says what to do
+  try {
+    return (await (await fetch("/api/enter", { method: "POST", headers, body: "{}" })).json()).token;
+  } catch {
+    return null; // without it the page says what to do
+  }
 }
 
 async function read() {

@@ -24,14 +24,16 @@ const KINDS = { 403: "locked", 421: "locked", 507: "full" };
 
 // A request, whose failure is a Refused or a Trouble.
 export async function reach(path, options) {
-  let reply;
+  let reply, body;
   try {
     reply = await fetch(path, options);
+    body = await reply.arrayBuffer(); // here too: the server may end before all of it has come
   } catch {
     throw new Trouble("gone");
   }
-  if (reply.ok) return reply;
-  const reason = (await reply.text().catch(() => "")).trim();
-  const kind = KINDS[reply.status] ?? (reply.status >= 500 ? "bug" : null);
+  const { ok, status } = reply;
+  if (ok) return new Response(status === 204 ? null : body, { status });
+  const reason = new TextDecoder().decode(body).trim();
+  const kind = KINDS[status] ?? (status >= 500 ? "bug" : null);
   throw kind ? new Trouble(kind, reason) : new Refused(reason);
 }

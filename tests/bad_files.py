@@ -57,6 +57,8 @@ BAD = [
     ("empty links", POINTS, "", [], "links.csv: is empty"),
     ("unknown id", POINTS, "a,b,kind\na,b,must\na,zz,must\n", [], "links.csv, line 3, column 'b': 'zz' is not among the ids"),
     ("unknown id, CRLF", POINTS, "a,b,kind\r\na,b,must\r\na,zz,must\r\n", [], "links.csv, line 3, column 'b': 'zz' is not"),
+    ("ids without their column", "name,x\np,1\nq,2\nr,3\n", "a,b,kind\np,q,must\n", ["--columns", "x"], "'p' is not among the ids of the points (row numbers, since no column is named 'id'): name their column (--id, or id=)"),
+    ("row beyond the end", "x,y\n1,2\n2,1\n5,6\n", "a,b,kind\n0,3,must\n", [], "there is no row 3, only 3 rows, counted from 0"),
     ("id with a space", POINTS, "a,b,kind\na, b,must\n", [], "'b': ' b' is not among the ids of the points (is it 'b'?)"),
     ("link to itself", POINTS, "a,b,kind\na,a,must\n", [], "links.csv, line 2: 'a' is linked to itself: remove the line"),
     ("unknown kind", POINTS, "a,b,kind\na,b,maybe\n", [], "links.csv, line 2, column 'kind': 'maybe' is not a kind of link: use 'must' or 'cannot'"),

@@ -339,6 +339,7 @@ class Terminal:
         """Press a key at a prompt. One that comes before the terminal is ready does not count: then press again."""
         assert self.until(prompt), self.said
         for _ in range(5):
+            time.sleep(0.1)
             self.press(key)  # no Enter
             if self.until(echo, seconds=15):
                 return

@@ -202,6 +202,7 @@ def test_the_number_of_classes_is_chosen(folder):
     result = run("fit", "points.csv", "--links", "links.csv")
     assert result.exit_code == 0, result.output
     assert f"{chosen} classes.\n" in result.output
+    assert f"{chosen} classes were chosen, " in result.output
     assert "Number of classes" in (folder / "linkmix-out" / "report.html").read_text()
 
 
@@ -333,6 +334,11 @@ def test_help_has_two_examples_of_the_command(command):
     result = run(command, "--help")
     assert result.exit_code == 0
     assert result.output.count(f"\n    linkmix {command} ") >= 2
+
+
+def test_a_misspelt_command_names_the_one_that_may_be_meant():
+    assert "No such command 'fitt'. Did you mean 'fit'?" in one_message(run("fitt", "points.csv"))
+    assert one_message(run("xyzzy")).strip() == "No such command 'xyzzy'."
 
 
 @pytest.mark.parametrize(
@@ -642,9 +648,9 @@ def test_a_person_at_a_terminal_sees_progress(folder):
 SCRIPT = "from linkmix.app.cli import main; main(prog_name='linkmix')"
 
 
-def start(*arguments, **options):
+def start(*arguments, script=SCRIPT, **options):
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *map(str, arguments)],
+        [sys.executable, "-c", script, *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
 
@@ -682,14 +688,23 @@ def test_a_disk_without_room_is_named(folder, monkeypatch):
     assert "predicted.csv" not in listing(folder)
 
 
+MARKED = """
+from pathlib import Path
+from linkmix import AutoLinkMixture
+
+fit = AutoLinkMixture.fit
+AutoLinkMixture.fit = lambda *given, **more: (Path("begun").touch(), fit(*given, **more))[1]
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("seconds", [0.1, 1.5])
 def test_an_interrupt_leaves_no_file(seconds, number, folder):
     big = np.random.default_rng(0).normal(size=(60_000, 48))  # takes much longer than the interrupt waits
     frame = pd.DataFrame(big, columns=[f"x{i}" for i in range(48)])
     frame.to_parquet("big.parquet")
-    process = start("fit", "big.parquet", "--classes", "auto", "--out", "out")
-    while not (folder / "out").exists():
+    process = start("fit", "big.parquet", "--classes", "auto", "--out", "out", script=MARKED + SCRIPT)
+    while not (folder / "begun").exists():
         assert process.poll() is None
         time.sleep(0.05)
     time.sleep(seconds)
@@ -697,7 +712,7 @@ def test_an_interrupt_leaves_no_file(seconds, number, folder):
     done, said = process.communicate(timeout=60)
     assert process.returncode == 1, done + said
     assert said.strip() == "Aborted!"
-    assert listing(folder / "out") == []
+    assert not (folder / "out").exists()
 
 
 class Page(HTMLParser):

@@ -12,7 +12,7 @@ from test_label_page import after, message, page_of, rows_of, said_in, view
 from label_serving import Serving, write_points
 
 SIZES = {"laptop": (1280, 720), "phone": (390, 844)}
-SCREENS = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
+SCREENS = [*zip(SIZES, ("light", "dark"), strict=True)]  # colours and places do not depend on each other
 TEXT = "a somewhat long text about the thing that is in the picture and what it may be good for"
 
 

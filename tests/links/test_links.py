@@ -322,6 +322,7 @@ def test_metadata_routing_does_not_cut_it():
         (7, r"KIND has shape \(\): give pairs"),
         (None, r"KIND has shape \(\): give pairs"),
         ({(0, 1)}, r"KIND has shape \(\): give pairs"),
+        ([("x", "y")], r"KIND holds .*: give row numbers, or links by ids to Links\.from_table, such as"),
         ([(0.0, 1.0)], r"KIND holds float64, KIND\[0\] is \(0\.0, 1\.0\): give row numbers of an integer type"),
         ([(0, 1.5)], "KIND holds float64"),
         ([(0, float("nan"))], "KIND holds float64"),

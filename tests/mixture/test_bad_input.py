@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from linkmix import LinkMixture, Links
+from linkmix import AutoLinkMixture, LinkMixture, Links, calibrate
 from linkmix.densities import Gaussian
 from linkmix.engine import loop
+from linkmix.rivals import GMMEC, PCKMeans
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 INIT = {
@@ -92,7 +93,7 @@ LINKS = [
     ("float rows", {"must_link": [(0.0, 1.0)]}, ["must holds float64", "(0.0, 1.0)", "integer"]),
     ("float rows", {"cannot_link": np.array([[0.5, 1]])}, ["cannot holds float64", "(0.5, 1.0)", "integer"]),
     ("boolean rows", {"must_link": [(True, False)]}, ["must holds bool", "(True, False)", "integer"]),
-    ("text rows", {"must_link": [("0", "1")]}, ["must holds", "('0', '1')", "integer"]),
+    ("text rows", {"must_link": [("0", "1")]}, ["must holds", "('0', '1')", "Links.from_table"]),
     ("a row and itself", {"must_link": [(0, 1), (3, 3)]}, ["must[1] links row 3 to itself", "remove it"]),
     ("a row and itself", {"cannot_link": [(5, 5)]}, ["cannot[0] links row 5 to itself", "remove it"]),
     ("a list that is not of pairs", {"must_link": [0, 1]}, ["must has shape (2,)", "give pairs", "[(0, 1)"]),
@@ -357,3 +358,31 @@ def test_flat_data_without_reg_covar_are_an_error_with_a_remedy(covariance_type)
     flat = np.zeros((12, 2)) if covariance_type == "spherical" else np.column_stack([X[:, 0], np.zeros(12)])
     with pytest.raises(ValueError, match="raise reg_covar"):
         LinkMixture(covariance_type=covariance_type, reg_covar=0, n_init=3, random_state=0).fit(flat)
+
+
+LABELS_THAT_ARE_NONE = [
+    (Links([(0, 1)]), "y, the second argument, is for known labels, got Links: pass it as links="),
+    (pd.DataFrame({"a": [0], "b": [1], "kind": ["must"]}), "got DataFrame: pass it as links="),
+    ({"a": [0], "b": [1], "kind": ["must"]}, "got dict: pass it as links="),
+    ([(0, 1), (2, 3)], "y has shape (2, 2) for 12 points: give one label for each, -1 or None for unknown; links are"),
+    ([(0, 1), (2, 3, 4)], "y has shape (2, 0) for 12 points"),
+    ([0, 1], "y has shape (2,) for 12 points"),
+]
+
+
+@before_any_work
+@pytest.mark.parametrize(("y", "message"), LABELS_THAT_ARE_NONE)
+@pytest.mark.parametrize(
+    "model", [LinkMixture(2), AutoLinkMixture(), PCKMeans(2), GMMEC(2)], ids=lambda m: type(m).__name__
+)
+def test_links_in_the_place_of_labels(model, y, message):
+    """Methods that ignore labels would ignore links in their place as well, in silence."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        model.fit(X, y)
+
+
+@before_any_work
+@pytest.mark.parametrize(("y", "message"), LABELS_THAT_ARE_NONE)
+def test_calibrate_with_links_in_the_place_of_labels(y, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        calibrate(LinkMixture(2), X, y, links=Links([(0, 1)], [(0, 2)]))

@@ -69,7 +69,7 @@ def check_y(y: Any, n_rows: int) -> None:
     if isinstance(y, Links) or _has_ends(names):
         raise ValueError(f"y, the second argument, is for known labels, got {type(y).__name__}: pass it as links=")
     try:
-        shape = np.shape(y)
+        shape = np.asarray(y).shape
     except ValueError:  # lists of different lengths
         shape = (len(y), 0)
     if shape[:1] != (n_rows,) or shape[1:] not in ((), (1,)):

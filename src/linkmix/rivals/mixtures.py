@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import _num_samples
 
 from linkmix.basics.arrays import Array
 from linkmix.basics.checks import Constraints, at_least
@@ -89,8 +90,7 @@ class _RivalMixture(LinkMixture):
     ) -> Self:
         """Fit the mixture. The parameters are those of `LinkMixture.fit`, but `y` is ignored."""
         given = as_links(links, must_link, cannot_link, ids=ids, rows=rows, X=X)
-        points: Any = X
-        check_y(y, points.shape[0] if hasattr(points, "shape") else len(points))
+        check_y(y, _num_samples(X))
         refuse_useless(type(self).__name__, given, self.uses_must, self.uses_cannot, self.uses_confidence)
         told: dict[str, Any] = {"ids": ids, "must_link": must_link, "cannot_link": cannot_link, "rows": rows}
         return super().fit(X, links=links, sample_weight=sample_weight, **told)
